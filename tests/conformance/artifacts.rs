@@ -6,10 +6,12 @@ use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::Duration;
 
 use batch_runtime::execution::{JobExecution, StepExecution};
+use batch_runtime::parameters::SecretReference;
 use batch_runtime::prelude::*;
-use batch_runtime::{JobExecutionId, JobOperatorError, JobParameters};
+use batch_runtime::{BatchStatus, JobExecutionId, JobOperatorError, JobParameters};
 use batch_tests::stage::{Stage, say};
 use diesel::RunQueryDsl;
+use diesel::connection::SimpleConnection;
 use diesel::sql_types::Text;
 
 /// Returns the Job XML of a job `job` with these elements.
@@ -108,6 +110,27 @@ pub(crate) fn started(elements: &str, parameters: impl Into<JobParameters>) -> (
     (stage, execution)
 }
 
+/// Returns a stage whose operator does not wait for the end of a job that it stops.
+pub(crate) fn impatient(xml: &str) -> Stage {
+    Stage::configured(xml, |builder| builder.stop_timeout(Duration::ZERO))
+}
+
+/// Starts the job, and waits until an artifact is held.
+pub(crate) fn held(stage: &Stage, parameters: impl Into<JobParameters>) -> JobExecutionId {
+    let execution = stage.operator().start("job", parameters).unwrap();
+    Gate::at(stage).pass("held");
+    execution
+}
+
+/// Starts the job, stops it while an artifact is held, and waits for its end.
+pub(crate) fn stopped(stage: &Stage, parameters: impl Into<JobParameters>) -> JobExecutionId {
+    let execution = held(stage, parameters);
+    assert!(!stage.operator().stop(execution).unwrap());
+    Gate::at(stage).open("go");
+    stage.operator().wait(execution).unwrap();
+    execution
+}
+
 /// Returns the record of an execution.
 pub(crate) fn job_execution(stage: &Stage, execution: JobExecutionId) -> JobExecution {
     stage.operator().job_execution(execution).unwrap().unwrap()
@@ -116,6 +139,27 @@ pub(crate) fn job_execution(stage: &Stage, execution: JobExecutionId) -> JobExec
 /// Returns the first step execution of a job execution.
 pub(crate) fn first_step_execution(stage: &Stage, execution: JobExecutionId) -> StepExecution {
     stage.operator().step_executions(execution).unwrap().remove(0)
+}
+
+/// Returns the step executions of a job execution, which are COMPLETED.
+#[track_caller]
+pub(crate) fn completed_steps(stage: &Stage, execution: JobExecutionId) -> Vec<StepExecution> {
+    let steps = stage.operator().step_executions(execution).unwrap();
+    let is_completed = |step: &StepExecution| step.status == BatchStatus::Completed;
+    assert!(steps.iter().all(is_completed), "{}", tree(stage, execution));
+    steps
+}
+
+/// Executes statements in the stage's database.
+pub(crate) fn execute(stage: &Stage, statements: &str) {
+    stage.connection().batch_execute(statements).unwrap();
+}
+
+/// Returns a reference to a secret with this value, which is in a file of the stage.
+pub(crate) fn secret(stage: &Stage, value: &str) -> SecretReference {
+    let file = stage.path().join("secret");
+    std::fs::write(&file, value).unwrap();
+    SecretReference::File(file.display().to_string())
 }
 
 /// Restarts with replacement parameters and waits for the end.
@@ -151,6 +195,89 @@ pub(crate) fn without_lines(text: &str) -> String {
         text + ".rs" + rest.trim_start_matches(|digit: char| digit.is_ascii_digit())
     })
 }
+
+/// Asserts that an execution is COMPLETED.
+#[track_caller]
+pub(crate) fn assert_completed(stage: &Stage, execution: JobExecutionId) {
+    let status = job_execution(stage, execution).status;
+    assert_eq!(status, BatchStatus::Completed, "{}", tree(stage, execution));
+}
+
+/// Asserts that an execution is FAILED, with this text in its message.
+#[track_caller]
+pub(crate) fn assert_failed(stage: &Stage, execution: JobExecutionId, message: &str) {
+    let ended = job_execution(stage, execution);
+    assert_eq!(ended.status, BatchStatus::Failed, "{}", tree(stage, execution));
+    assert_contains(&ended.exit_message, message);
+}
+
+/// Asserts that a text contains this part.
+#[track_caller]
+pub(crate) fn assert_contains(text: &(impl ToString + ?Sized), part: &str) {
+    let text = text.to_string();
+    assert!(text.contains(part), "{part:?} is missing in {text}");
+}
+
+/// Asserts that a text contains all of these parts.
+#[track_caller]
+pub(crate) fn assert_contains_all(text: &(impl ToString + ?Sized), parts: &[&str]) {
+    parts.iter().for_each(|part| assert_contains(text, part));
+}
+
+/// Asserts that a text starts with this part.
+#[track_caller]
+pub(crate) fn assert_starts(text: &(impl ToString + ?Sized), part: &str) {
+    let text = text.to_string();
+    assert!(text.starts_with(part), "{part:?} is not the start of {text}");
+}
+
+/// Asserts that a value, of an error for example, matches a pattern.
+macro_rules! assert_matches {
+    ($value:expr, $($pattern:tt)+) => {
+        match $value {
+            $($pattern)+ => {}
+            ref other => panic!("{other:?} is not {}", stringify!($($pattern)+)),
+        }
+    };
+}
+
+pub(crate) use assert_matches;
+
+/// Declares error types with their messages.
+macro_rules! error_types {
+    ($($(#[$attribute:meta])* $name:ident => $message:expr;)*) => {$(
+        #[derive(Debug, BatchException)]
+        $(#[$attribute])*
+        struct $name;
+
+        impl std::fmt::Display for $name {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str($message)
+            }
+        }
+
+        impl std::error::Error for $name {}
+    )*};
+}
+
+pub(crate) use error_types;
+
+/// Implements a listener, each of whose methods without parameters passes a word to a method of the type.
+macro_rules! listens {
+    ($role:ident $listener:ident.$record:ident: $($method:ident $word:literal),+) => {
+        #[$role]
+        impl $listener {
+            $(
+                #[$method]
+                fn $method(&mut self) -> Result<(), BatchError> {
+                    self.$record($word)
+                }
+            )+
+        }
+    };
+}
+
+pub(crate) use listens;
 
 /// A place where artifacts and tests wait for each other; one for each stage.
 #[derive(Default)]
@@ -310,22 +437,15 @@ impl Numbers {
 }
 
 /// Returns `n7` for 7, and filters every number divisible by `filter.every`.
-#[derive(BatchArtifact)]
-struct Labels {
-    #[batch_artifact]
-    log: CallLog,
-    #[batch_property(name = "filter.every")]
-    filter_every: Option<u64>,
-}
-
-#[item_processor]
-impl Labels {
-    #[process_item]
-    fn process(&mut self, item: &u64) -> Result<Option<String>, BatchError> {
-        self.log.record(format!("process {item}"))?;
-        let filtered = self.filter_every.is_some_and(|every| item.is_multiple_of(every));
-        Ok((!filtered).then(|| format!("n{item}")))
-    }
+#[item_processor("Labels")]
+fn labels(
+    item: &u64,
+    #[batch_artifact] log: &CallLog,
+    #[batch_property(name = "filter.every")] filter_every: Option<u64>,
+) -> Result<Option<String>, BatchError> {
+    log.record(format!("process {item}"))?;
+    let filtered = filter_every.is_some_and(|every| item.is_multiple_of(every));
+    Ok((!filtered).then(|| format!("n{item}")))
 }
 
 macro_rules! writers {
@@ -458,25 +578,15 @@ struct StepWatch {
 
 impl StepWatch {
     fn record(&self, call: &str) -> Result<(), BatchError> {
+        if let Some(status) = self.after_exit.as_ref().filter(|_| call == "after") {
+            self.step.set_exit_status(Some(status));
+        }
         let (name, step, status) = (&self.name, self.step.id(), self.step.batch_status());
         self.log.record(format!("{name} {call} {step} {status}"))
     }
 }
 
-#[step_listener]
-impl StepWatch {
-    #[before_step]
-    fn before(&mut self) -> Result<(), BatchError> {
-        self.record("before")
-    }
-    #[after_step]
-    fn after(&mut self) -> Result<(), BatchError> {
-        if let Some(status) = &self.after_exit {
-            self.step.set_exit_status(Some(status));
-        }
-        self.record("after")
-    }
-}
+listens!(step_listener StepWatch.record: before_step "before", after_step "after");
 
 /// A job listener.
 #[derive(BatchArtifact)]
@@ -495,6 +605,9 @@ struct JobWatch {
 
 impl JobWatch {
     fn record(&self, call: &str) -> Result<(), BatchError> {
+        if let Some(status) = self.after_job_exit.as_ref().filter(|_| call == "after job") {
+            self.job.set_exit_status(Some(status));
+        }
         let of_step = |step: &StepContext| format!("{} {}", step.id(), step.batch_status());
         let of_job = || format!("{} {}", self.job.id(), self.job.batch_status());
         let context = self.step.as_ref().map_or_else(of_job, of_step);
@@ -502,25 +615,5 @@ impl JobWatch {
     }
 }
 
-#[job_listener]
-impl JobWatch {
-    #[before_job]
-    fn before_job(&mut self) -> Result<(), BatchError> {
-        self.record("before job")
-    }
-    #[after_job]
-    fn after_job(&mut self) -> Result<(), BatchError> {
-        if let Some(status) = &self.after_job_exit {
-            self.job.set_exit_status(Some(status));
-        }
-        self.record("after job")
-    }
-    #[before_step]
-    fn before_step(&mut self) -> Result<(), BatchError> {
-        self.record("before step")
-    }
-    #[after_step]
-    fn after_step(&mut self) -> Result<(), BatchError> {
-        self.record("after step")
-    }
-}
+listens!(job_listener JobWatch.record:
+    before_job "before job", before_step "before step", after_step "after step", after_job "after job");

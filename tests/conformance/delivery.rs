@@ -5,16 +5,16 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use batch_runtime::JobExecutionId;
 use batch_runtime::observer::{JobEvent, JobObserver};
 use batch_runtime::partition::{
     CollectedPayload, DeclinedPartition, DispatchError, PartitionChannel, PartitionDelivery,
     PartitionDispatcher, PartitionEvent, PartitionSource, PartitionTicket, PartitionTransport,
 };
+use batch_runtime::{BatchRuntime, BatchRuntimeBuilder, JobExecutionId};
 use batch_tests::fleet::until;
 use batch_tests::stage::Stage;
 
-use crate::artifacts::{job, tree};
+use crate::artifacts::{assert_contains_all, assert_starts, job, tree};
 use crate::parallel::properties;
 use crate::s5_5_subjobs::{BOTH, chunk};
 
@@ -116,20 +116,29 @@ impl PartitionDelivery for Delivery {
 fn steps_and_reports(stage: &Stage, dispatch: &str) -> (String, Vec<String>) {
     let execution = stage.start("job", [("sets", "true"), ("batch.dispatch", dispatch)]);
     let is_report = |call: &String| call.starts_with("data") || call.starts_with("status");
-    (
-        tree(stage, execution),
-        stage.log().into_iter().filter(is_report).collect(),
-    )
+    let mut log = stage.log();
+    log.retain(is_report);
+    (tree(stage, execution), log)
 }
 
 /// Returns a transport of this process.
 fn twice() -> Twice {
     let (submit, take) = channel();
+    let take = Arc::new(Mutex::new(take));
     Twice {
         submit,
-        take: Arc::new(Mutex::new(take)),
+        take,
         events: Arc::default(),
     }
+}
+
+/// Runs something while a worker of this runtime takes partitions, and until it has drained.
+fn with_worker<T>(workers: &BatchRuntime, run: impl FnOnce() -> T) -> T {
+    let worker = workers.worker().slots(1).start().unwrap();
+    let result = run();
+    worker.drain();
+    worker.wait().unwrap();
+    result
 }
 
 /// A ticket that arrives twice runs its partition once, and a report that arrives twice counts once: the job ends as with threads.
@@ -139,19 +148,11 @@ fn twice() -> Twice {
 fn what_is_delivered_twice_counts_once() {
     let twice = twice();
     let xml = job(&chunk(BOTH));
-    let stage = Stage::configured(&xml, |builder| {
-        builder.partition_transport("twice", twice.clone())
-    });
-    let workers = stage.another_runtime_with(|builder| {
-        builder
-            .partition_transport("twice", twice.clone())
-            .dispatch("twice")
-    });
-    let worker = workers.worker().slots(1).start().unwrap();
-    let on_workers = steps_and_reports(&stage, "twice");
-    worker.drain();
-    worker.wait().unwrap();
-    assert!(on_workers.0.starts_with("job job COMPLETED"), "{}", on_workers.0);
+    let transported = |builder: BatchRuntimeBuilder| builder.partition_transport("twice", twice.clone());
+    let stage = Stage::configured(&xml, transported);
+    let workers = stage.another_runtime_with(|builder| transported(builder).dispatch("twice"));
+    let on_workers = with_worker(&workers, || steps_and_reports(&stage, "twice"));
+    assert_starts(&on_workers.0, "job job COMPLETED");
     assert_eq!(on_workers, steps_and_reports(&Stage::new(&xml), "local"));
 }
 
@@ -172,32 +173,23 @@ impl JobObserver for Tracing {
 fn events_of_a_worker_have_the_trace_of_the_job() {
     for dispatch in ["twice", "repository"] {
         let twice = twice();
+        let transported = |builder: BatchRuntimeBuilder| builder.partition_transport("twice", twice.clone());
         let stage = Stage::configured(&job(&chunk(BOTH)), |builder| {
-            builder
-                .partition_transport("twice", twice.clone())
-                .observer(Tracing)
+            transported(builder).observer(Tracing)
         });
         let seen: Arc<Mutex<Vec<Option<String>>>> = Arc::default();
         let seeing = Arc::clone(&seen);
-        let workers = stage.another_runtime_with(|builder| {
-            builder
-                .partition_transport("twice", twice.clone())
-                .dispatch(dispatch)
-                .observer(move |event: &JobEvent| {
-                    seeing.lock().unwrap().push(event.job.trace.context.clone());
-                })
-        });
-        let worker = workers.worker().slots(1).start().unwrap();
-        steps_and_reports(&stage, dispatch);
-        worker.drain();
-        worker.wait().unwrap();
+        let observer = move |event: &JobEvent| {
+            seeing.lock().unwrap().push(event.job.trace.context.clone());
+        };
+        let workers =
+            stage.another_runtime_with(|builder| transported(builder).dispatch(dispatch).observer(observer));
+        with_worker(&workers, || steps_and_reports(&stage, dispatch));
         workers.job_operator().flush_observers();
         let seen = seen.lock().unwrap();
         assert!(!seen.is_empty(), "{dispatch}");
-        assert!(
-            seen.iter().all(|trace| trace.as_deref() == Some("the trace")),
-            "{dispatch}: {seen:?}"
-        );
+        let is_traced = |trace: &Option<String>| trace.as_deref() == Some("the trace");
+        assert!(seen.iter().all(is_traced), "{dispatch}: {seen:?}");
     }
 }
 
@@ -215,18 +207,9 @@ fn a_worker_knows_the_plan_of_each_element() {
     let xml = job(&(element("one", r#"next="two:b""#, "a,b") + &element("two:b", "", "c,d")));
     let stage = Stage::new(&xml);
     let workers = stage.another_runtime_with(|builder| builder.dispatch("repository"));
-    let worker = workers.worker().slots(1).start().unwrap();
-    let (steps, _) = steps_and_reports(&stage, "repository");
-    worker.drain();
-    worker.wait().unwrap();
-    for partition in [
-        "one:1 COMPLETED a DONE",
-        "one:2 COMPLETED b DONE",
-        "two:b:1 COMPLETED c DONE",
-        "two:b:2 COMPLETED d DONE",
-    ] {
-        assert!(steps.contains(partition), "{partition}\n{steps}");
-    }
+    let (steps, _) = with_worker(&workers, || steps_and_reports(&stage, "repository"));
+    assert_contains_all(&steps, &["one:1 COMPLETED a DONE", "one:2 COMPLETED b DONE"]);
+    assert_contains_all(&steps, &["two:b:1 COMPLETED c DONE", "two:b:2 COMPLETED d DONE"]);
 }
 
 /// Spec: DISP-13
@@ -234,14 +217,10 @@ fn a_worker_knows_the_plan_of_each_element() {
 fn a_worker_renews_its_registration() {
     let stage = Stage::new(&job(&chunk(BOTH)));
     let workers = stage.another_runtime_with(|builder| builder.lease_time(Duration::from_secs(1)));
-    let worker = workers.worker().slots(1).start().unwrap();
-    let expiry = || {
-        stage
-            .outside()
-            .number("SELECT COALESCE(MAX(EXPIRES_AT), 0) FROM BATCH_WORKER")
-    };
-    let first = until("the worker is registered", || Some(expiry()).filter(|at| *at > 0));
-    until("the registration is renewed", || (expiry() > first).then_some(()));
-    worker.drain();
-    worker.wait().unwrap();
+    let query = "SELECT COALESCE(MAX(EXPIRES_AT), 0) FROM BATCH_WORKER";
+    let expiry = || stage.outside().number(query);
+    with_worker(&workers, || {
+        let first = until("the worker is registered", || Some(expiry()).filter(|at| *at > 0));
+        until("the registration is renewed", || (expiry() > first).then_some(()));
+    });
 }

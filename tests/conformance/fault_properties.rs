@@ -1,23 +1,34 @@
 //! The runtime properties for skips and retries: back-off, attempts and limits of classes, an extension.
 
+use batch_runtime::execution::StepExecution;
 use batch_runtime::prelude::*;
 use batch_runtime::{BatchStatus, FailedItem};
-use batch_tests::stage::say;
+use batch_tests::stage::{Stage, say};
 use insta::assert_snapshot;
 
 use super::artifacts::{
-    calls, first_step_execution, job_execution, refused, restart_with, tree, without_lines,
+    assert_contains, calls, first_step_execution, refused, restart_with, tree, without_lines,
 };
-use super::faults::{RETRIES, RULES, ears, faulty_job, faulty_stage, lines, run, tree_and_calls};
+use super::faults::{RETRIES, RULES, ears, faulty, faulty_job, faulty_stage, lines, run, tree_and_calls};
+use super::parallel;
+use super::s4_2_1_pipeline::with_properties;
 
-/// Returns the job with properties of its step.
-fn job_with(properties: &[(&str, &str)], attributes: &str) -> String {
-    let list: String = properties
-        .iter()
-        .map(|(name, value)| format!("<property name=\"{name}\" value=\"{value}\"/>"))
-        .collect();
+/// Returns a stage for the copy with properties of its step.
+fn stage_with(properties: &[(&str, &str)], attributes: &str) -> Stage {
     let job = faulty_job("", "TableOut", attributes, RULES);
-    job.replace("<chunk", &format!("<properties>{list}</properties><chunk"))
+    faulty_stage(&with_properties(&job, properties))
+}
+
+/// Runs the copy with these faults, and returns its only step.
+fn step_of(stage: &Stage, faults: &str, items: &str) -> StepExecution {
+    let execution = stage.start("job", [("faults", faults), ("items", items)]);
+    first_step_execution(stage, execution)
+}
+
+/// Returns the messages of the check.
+fn warnings(stage: &Stage) -> Vec<String> {
+    let warnings = stage.operator().check("job", ()).unwrap();
+    warnings.into_iter().map(|one| one.message).collect()
 }
 
 /// An item is tried as often as the property allows, also if it could be skipped; then it is skipped, or the step fails.
@@ -40,15 +51,9 @@ fn attempts_at_an_item_are_limited() {
         ("3", "has n2: SoftSkip"),
         ("3", "has n2: Soft"),
     ] {
-        let stage = faulty_stage(&job_with(
-            &[("batch.retry.max-attempts", attempts)],
-            "commit-interval=\"3\"",
-        ));
-        text += &format!(
-            "== {attempts} {faults}\n{}\n",
-            run(&stage, faults, "4", &["nothing"])
-        );
-        text += &format!("table: {}\n", lines(&stage));
+        let stage = stage_with(&[("batch.retry.max-attempts", attempts)], "commit-interval=\"3\"");
+        let outcome = run(&stage, faults, "4", &["nothing"]);
+        text += &format!("== {attempts} {faults}\n{outcome}\ntable: {}\n", lines(&stage));
     }
     assert_snapshot!(without_lines(&text));
 }
@@ -64,9 +69,7 @@ fn attempts_at_a_read_are_limited() {
         ("process 2: Retry x3", BatchStatus::Failed),
     ] {
         let properties = [("batch.retry.max-attempts", "3"), ("batch.retry.input", "true")];
-        let stage = faulty_stage(&job_with(&properties, "commit-interval=\"3\""));
-        let execution = stage.start("job", [("faults", faults), ("items", "3")]);
-        let step = &first_step_execution(&stage, execution);
+        let step = step_of(&stage_with(&properties, "commit-interval=\"3\""), faults, "3");
         assert_eq!((step.status, step.counters.skips()), (status, 0), "{faults}");
     }
 }
@@ -77,10 +80,10 @@ fn attempts_at_a_read_are_limited() {
 #[test]
 fn skips_are_limited_by_class() {
     let mut text = String::new();
-    let stage = faulty_stage(&job_with(
+    let stage = stage_with(
         &[("batch.skip.limits", "Skip=2, Both=0")],
         "commit-interval=\"1\"",
-    ));
+    );
     let faults = "read 2: Skip; process 3: SoftSkip; read 4: Skip; has n6: Fatal";
     let first = stage.start("job", [("faults", faults), ("items", "8")]);
     text += &tree_and_calls(&stage, first, &["nothing"]);
@@ -96,12 +99,9 @@ fn the_first_limit_that_matches_counts() {
         ("Both=1, test.Trouble=5", BatchStatus::Failed),
         ("test.Trouble=5, Both=1", BatchStatus::Completed),
     ] {
-        let properties = [("batch.skip.limits", limits)];
-        let stage = faulty_stage(&job_with(&properties, "commit-interval=\"3\""));
-        let faults = "read 2: Both; read 4: Both";
-        let execution = stage.start("job", [("faults", faults), ("items", "5")]);
-        let ended = job_execution(&stage, execution);
-        assert_eq!(ended.status, status, "{limits}: {}", ended.exit_message);
+        let stage = stage_with(&[("batch.skip.limits", limits)], "commit-interval=\"3\"");
+        let step = step_of(&stage, "read 2: Both; read 4: Both", "5");
+        assert_eq!(step.status, status, "{limits}: {}", step.exit_message);
     }
 }
 
@@ -110,6 +110,7 @@ fn the_first_limit_that_matches_counts() {
 /// Spec: FAULT-02, FAULT-03
 #[test]
 fn a_step_inherits_the_limits_of_its_job() {
+    let retries = "has n1: @Retry x1; has n3: @Retry x1";
     for (name, low, high, faults) in [
         (
             "batch.skip.limits",
@@ -117,22 +118,15 @@ fn a_step_inherits_the_limits_of_its_job() {
             "Skip=2",
             "read 2: Skip; read 4: Skip",
         ),
-        (
-            "batch.retry.limits",
-            "Retry=1",
-            "Retry=2",
-            "has n1: @Retry x1; has n3: @Retry x1",
-        ),
+        ("batch.retry.limits", "Retry=1", "Retry=2", retries),
         ("batch.retry.max-attempts", "2", "3", "has n1: @Retry x2"),
     ] {
         for (limit, status) in [(low, BatchStatus::Failed), (high, BatchStatus::Completed)] {
             let job = faulty_job("", "TableOut", "commit-interval=\"1\"", RULES);
-            let of_job =
-                format!("<properties><property name=\"{name}\" value=\"{limit}\"/></properties><step");
-            let stage = faulty_stage(&job.replacen("<step", &of_job, 1));
-            let execution = stage.start("job", [("faults", faults), ("items", "5")]);
-            let ended = job_execution(&stage, execution);
-            assert_eq!(ended.status, status, "{name} {limit}: {}", ended.exit_message);
+            let of_job = parallel::properties(&format!("{name}={limit}"));
+            let stage = faulty_stage(&job.replacen("<step", &format!("{of_job}<step"), 1));
+            let step = step_of(&stage, faults, "5");
+            assert_eq!(step.status, status, "{name} {limit}: {}", step.exit_message);
         }
     }
 }
@@ -142,42 +136,28 @@ fn a_step_inherits_the_limits_of_its_job() {
 /// Spec: FAULT-03
 #[test]
 fn retries_are_limited_by_class() {
-    let stage = faulty_stage(&job_with(
-        &[("batch.retry.limits", "Retry=1")],
-        "commit-interval=\"1\"",
-    ));
-    assert_snapshot!(without_lines(&run(
-        &stage,
-        "has n1: @Both x1; has n2: @Retry x1; has n3: @Retry x1",
-        "4",
-        &["nothing"]
-    )));
+    let stage = stage_with(&[("batch.retry.limits", "Retry=1")], "commit-interval=\"1\"");
+    let faults = "has n1: @Both x1; has n2: @Retry x1; has n3: @Retry x1";
+    assert_snapshot!(without_lines(&run(&stage, faults, "4", &["nothing"])));
 }
 
 /// Skips results with these texts, and records what it is asked.
-#[derive(BatchArtifact)]
-struct Chosen {
-    #[batch_property(name = "chosen")]
-    chosen: String,
-    #[batch_property(name = "log")]
-    log: String,
-}
-
-#[skip_policy]
-impl Chosen {
-    #[should_skip]
-    fn should_skip(&mut self, failed: &FailedItem<'_>) -> Result<bool, BatchError> {
-        let read = failed.item::<u64>().map(u64::to_string);
-        let item = read.or_else(|| failed.item::<String>().cloned());
-        let (phase, error, skips) = (failed.phase(), failed.error(), failed.skips());
-        say(&self.log, format!("asked {phase:?} {error} {item:?} {skips}"));
-        if error.to_string().contains("Fatal") {
-            return Err(BatchError::msg("the policy failed"));
-        }
-        let is_chosen = |item: String| self.chosen.split(' ').any(|chosen| chosen == item);
-        // A list, or a read.
-        Ok(item.is_none_or(is_chosen))
+#[skip_policy("Chosen")]
+fn chosen(
+    failed: &FailedItem<'_>,
+    #[batch_property] chosen: &str,
+    #[batch_property] log: &str,
+) -> Result<bool, BatchError> {
+    let read = failed.item::<u64>().map(u64::to_string);
+    let item = read.or_else(|| failed.item::<String>().cloned());
+    let (phase, error, skips) = (failed.phase(), failed.error(), failed.skips());
+    say(log, format!("asked {phase:?} {error} {item:?} {skips}"));
+    if error.to_string().contains("Fatal") {
+        return Err(BatchError::msg("the policy failed"));
     }
+    let is_chosen = |item: String| chosen.split(' ').any(|chosen| chosen == item);
+    // A list, or a read.
+    Ok(item.is_none_or(is_chosen))
 }
 
 /// A policy decides with the item in place of classes; the skip-limit applies; its error fails the step.
@@ -193,14 +173,10 @@ fn a_policy_decides_what_is_skipped() {
         ("TableOut", "skip-limit=\"1\"", "process 2: Skip; process 5: Skip"),
         ("TableOut", "", "process 2: Fatal"),
     ] {
-        let job = faulty_job(
-            "",
-            writer,
-            &format!("commit-interval=\"6\" chunk-size=\"6\" {attributes}"),
-            "",
-        );
-        let properties = r#"<properties><property name="batch.skip.policy" value="Chosen"/><property name="chosen" value="2 n4 5"/></properties>"#;
-        let stage = faulty_stage(&job.replace("<chunk", &format!("{properties}<chunk")));
+        let sizes = format!("commit-interval=\"6\" chunk-size=\"6\" {attributes}");
+        let properties = [("batch.skip.policy", "Chosen"), ("chosen", "2 n4 5")];
+        let job = faulty_job("", writer, &sizes, "");
+        let stage = faulty_stage(&with_properties(&job, &properties));
         let execution = stage.start("job", [("faults", faults), ("items", "6")]);
         let (tree, asked) = (tree(&stage, execution), calls(&stage, &["asked"]));
         text += &format!("== {writer} {attributes} {faults}\n{tree}{asked}\n");
@@ -214,9 +190,9 @@ fn a_policy_decides_what_is_skipped() {
 /// Spec: D-106
 #[test]
 fn a_configuration_error_is_no_bad_item() {
-    let policy = r#"<properties><property name="batch.skip.policy" value="Chosen"/><property name="chosen" value="2"/></properties>"#;
+    let policy = [("batch.skip.policy", "Chosen"), ("chosen", "2")];
     let classes = RULES.replace("SoftSkip", "Misfit");
-    for (properties, rules) in [(policy, ""), ("", &classes)] {
+    for (properties, rules) in [(&policy[..], ""), (&[], &classes)] {
         for call in [
             "process 2",
             "read 2",
@@ -224,12 +200,8 @@ fn a_configuration_error_is_no_bad_item() {
             "write n1 n2 n3 n4: Skip; write n1 n2",
         ] {
             let xml = faulty_job(&ears("", RETRIES), "TableOut", "", rules);
-            let stage = faulty_stage(&xml.replace("<chunk", &format!("{properties}<chunk")));
-            let execution = stage.start(
-                "job",
-                [("faults", &*format!("{call}: Misfit x1")), ("items", "4")],
-            );
-            let step = &first_step_execution(&stage, execution);
+            let stage = faulty_stage(&with_properties(&xml, properties));
+            let step = step_of(&stage, &format!("{call}: Misfit x1"), "4");
             assert_eq!(step.status, BatchStatus::Failed, "{rules} {call}");
             assert_eq!(calls(&stage, &["asked", "L on skip"]), "", "{rules} {call}");
         }
@@ -242,11 +214,9 @@ fn a_configuration_error_is_no_bad_item() {
 #[test]
 fn a_configuration_error_of_a_retry_listener_fails_the_step() {
     for (class, status) in [("Fatal", BatchStatus::Completed), ("Misfit", BatchStatus::Failed)] {
-        let stage = faulty_stage(&faulty_job(&ears("", RETRIES), "TableOut", "", RULES));
+        let stage = faulty(&ears("", RETRIES), "TableOut", "", RULES);
         let faults = format!("has n2: @Retry x1; L on retry exception Retry n2: {class} x1");
-        let execution = stage.start("job", [("faults", &*faults), ("items", "3")]);
-        let step = &first_step_execution(&stage, execution);
-        assert_eq!(step.status, status, "{class}");
+        assert_eq!(step_of(&stage, &faults, "3").status, status, "{class}");
     }
 }
 
@@ -255,17 +225,13 @@ fn a_configuration_error_of_a_retry_listener_fails_the_step() {
 /// Spec: FAULT-04
 #[test]
 fn a_policy_has_no_classes() {
-    let stage = faulty_stage(&job_with(&[("batch.skip.policy", "Chosen")], ""));
+    let stage = stage_with(&[("batch.skip.policy", "Chosen")], "");
     assert_snapshot!(refused(&stage, "job", ()));
-    let unknown = faulty_job("", "TableOut", "", "").replace(
-        "<chunk",
-        r#"<properties><property name="batch.skip.policy" value="Chosn"/></properties><chunk"#,
-    );
+    let job = faulty_job("", "TableOut", "", "");
+    let unknown = with_properties(&job, &[("batch.skip.policy", "Chosn")]);
     let error = refused(&faulty_stage(&unknown), "job", ());
-    assert!(
-        error.contains("unknown skip policy `Chosn`") && error.contains("`Chosen`"),
-        "{error}"
-    );
+    assert_contains(&error, "unknown skip policy `Chosn`");
+    assert_contains(&error, "`Chosen`");
 }
 
 /// Classes of a step win against a policy of its job; a limit beside a policy has a meaning.
@@ -273,37 +239,34 @@ fn a_policy_has_no_classes() {
 /// Spec: FAULT-04
 #[test]
 fn classes_of_a_step_win_against_a_policy_of_the_job() {
-    let policy = r#"<properties><property name="batch.skip.policy" value="Chosen"/></properties>"#;
-    let xml = faulty_job("", "TableOut", "", RULES).replace("<step", &format!("{policy}<step"));
-    let stage = faulty_stage(&xml);
-    let execution = stage.start("job", [("faults", "read 1: Skip"), ("items", "3")]);
-    let step = &first_step_execution(&stage, execution);
+    let policy = parallel::properties("batch.skip.policy=Chosen");
+    let of_job = |xml: &str| xml.replacen("<step", &format!("{policy}<step"), 1);
+    let stage = faulty_stage(&of_job(&faulty_job("", "TableOut", "", RULES)));
+    let step = step_of(&stage, "read 1: Skip", "3");
     assert_eq!(
         (step.status, step.counters.read_skips),
         (BatchStatus::Completed, 1)
     );
     assert_eq!(calls(&stage, &["asked"]), "");
 
-    let warnings = |xml: &str| {
-        let stage = faulty_stage(xml);
-        let warnings = stage.operator().check("job", ()).unwrap();
-        warnings.into_iter().map(|one| one.message).collect::<Vec<_>>()
-    };
     let limited = faulty_job("", "TableOut", "skip-limit=\"5\"", "");
-    assert_eq!(warnings(&limited), ["`skip-limit` limits nothing"]);
     let nothing_is_skipped = faulty_job("", "TableOut", "skip-limit=\"0\" retry-limit=\"0\"", "");
-    assert_eq!(warnings(&nothing_is_skipped), [""; 0]);
-    let with_policy = limited.replace("<chunk", &format!("{policy}<chunk"));
-    assert_eq!(warnings(&with_policy), [""; 0]);
-    // One of the job, or a parameter, decides for its steps, unless they have classes.
-    let of_job = |xml: &str| xml.replacen("<step", &format!("{policy}<step"), 1);
-    assert_eq!(warnings(&of_job(&limited)), [""; 0]);
+    let excluded = r#"<skippable-exception-classes><exclude class="Skip"/></skippable-exception-classes>"#;
+    let excluded = faulty_job("", "TableOut", "skip-limit=\"5\"", excluded);
+    let useless = &["`skip-limit` limits nothing"][..];
+    // A policy of the job, or a parameter, decides for its steps, unless they have classes.
+    for (xml, expected) in [
+        (&limited, useless),
+        (&nothing_is_skipped, &[]),
+        (&limited.replace("<chunk", &format!("{policy}<chunk")), &[]),
+        (&of_job(&limited), &[]),
+        (&of_job(&excluded), useless),
+    ] {
+        assert_eq!(warnings(&faulty_stage(xml)), expected, "{xml}");
+    }
     let parameter = [("batch.skip.policy", "Chosen")];
     let of_parameter = faulty_stage(&limited).operator().check("job", parameter);
     assert!(of_parameter.unwrap().is_empty());
-    let excluded = r#"<skippable-exception-classes><exclude class="Skip"/></skippable-exception-classes>"#;
-    let excluded = of_job(&faulty_job("", "TableOut", "skip-limit=\"5\"", excluded));
-    assert_eq!(warnings(&excluded), ["`skip-limit` limits nothing"]);
 }
 
 /// A limit of skips or retries that cannot happen is a warning.
@@ -316,12 +279,12 @@ fn limits_without_classes_are_reported() {
         ("batch.retry.limits", "Retry=1"),
         ("batch.retry.max-attempts", "3"),
     ];
-    let stage = faulty_stage(&job_with(&idle, "").replace(RULES, ""));
-    let warnings = stage.operator().check("job", ()).unwrap();
-    let messages: Vec<_> = warnings.into_iter().map(|one| one.message).collect();
-    assert_eq!(messages, idle.map(|(name, _)| format!("`{name}` limits nothing")));
-    let stage = faulty_stage(&job_with(&idle, ""));
-    assert_eq!(stage.operator().check("job", ()).unwrap().len(), 0);
+    let stage = stage_with(&idle, "");
+    assert_eq!(warnings(&stage), [""; 0]);
+    stage.rewrite(&with_properties(&faulty_job("", "TableOut", "", ""), &idle));
+    let warnings = stage.another_runtime().job_operator().check("job", ()).unwrap();
+    let messages = warnings.into_iter().map(|one| one.message);
+    assert!(messages.eq(idle.map(|(name, _)| format!("`{name}` limits nothing"))));
 }
 
 /// A pause ends when the job is stopped.
@@ -333,11 +296,10 @@ fn a_stop_ends_a_pause() {
         ("batch.retry.backoff.initial", "3600000"),
         ("batch.retry.backoff.max", "3600000"),
     ];
-    let stage = faulty_stage(&job_with(&hour, "commit-interval=\"1\""));
+    let stage = stage_with(&hour, "commit-interval=\"1\"");
     let operator = stage.operator();
-    let execution = operator
-        .start("job", [("faults", "has n2: @Retry x1"), ("items", "3")])
-        .unwrap();
+    let parameters = [("faults", "has n2: @Retry x1"), ("items", "3")];
+    let execution = operator.start("job", parameters).unwrap();
     let is_paused = || {
         let steps = operator.step_executions(execution).unwrap();
         steps.first().is_some_and(|step| step.counters.commits == 1)
@@ -362,13 +324,11 @@ fn invalid_values_are_rejected() {
         ("batch.retry.limits", "Retry"),
         ("batch.skip.limits", "Skip=many"),
     ];
-    let stage = faulty_stage(&job_with(&properties, ""));
-    assert_snapshot!(refused(&stage, "job", ()));
-    let misspelt = faulty_stage(&job_with(&[("batch.skip.limits", "Skop=1")], ""));
-    let warnings = misspelt.operator().check("job", ()).unwrap();
+    assert_snapshot!(refused(&stage_with(&properties, ""), "job", ()));
+    let misspelt = warnings(&stage_with(&[("batch.skip.limits", "Skop=1")], ""));
     assert!(
-        warnings.iter().any(|one| one.message.contains("`Skop`")),
-        "{warnings:?}"
+        misspelt.iter().any(|message| message.contains("`Skop`")),
+        "{misspelt:?}"
     );
 }
 
@@ -378,38 +338,23 @@ fn invalid_values_are_rejected() {
 #[test]
 fn the_properties_mean_the_same_in_each_kind_of_chunk() {
     let backoff = ("batch.retry.backoff.initial", "1");
-    let scenarios = [
-        (
-            "has n2: @Retry x2",
-            vec![("batch.retry.max-attempts", "3"), backoff],
-        ),
-        ("has n2: @Retry x2", vec![("batch.retry.max-attempts", "2")]),
-        ("has n2: @Both x2", vec![("batch.retry.max-attempts", "2")]),
-        (
-            "has n1: @Retry x1; has n3: @Retry x1",
-            vec![("batch.retry.limits", "Retry=2"), backoff],
-        ),
-        (
-            "has n1: @Retry x1; has n3: @Retry x1",
-            vec![("batch.retry.limits", "Retry=1")],
-        ),
-        (
-            "read 2: Skip; process 4: Skip",
-            vec![("batch.skip.limits", "Skip=2")],
-        ),
-        (
-            "read 2: Skip; process 4: Skip",
-            vec![("batch.skip.limits", "Skip=1")],
-        ),
+    let (retries, skips) = (
+        "has n1: @Retry x1; has n3: @Retry x1",
+        "read 2: Skip; process 4: Skip",
+    );
+    let scenarios: [(&str, &[(&str, &str)]); _] = [
+        ("has n2: @Retry x2", &[("batch.retry.max-attempts", "3"), backoff]),
+        ("has n2: @Retry x2", &[("batch.retry.max-attempts", "2")]),
+        ("has n2: @Both x2", &[("batch.retry.max-attempts", "2")]),
+        (retries, &[("batch.retry.limits", "Retry=2"), backoff]),
+        (retries, &[("batch.retry.limits", "Retry=1")]),
+        (skips, &[("batch.skip.limits", "Skip=2")]),
+        (skips, &[("batch.skip.limits", "Skip=1")]),
     ];
     let outcome = |attributes: &str, kind: &[(&str, &str)], faults: &str, properties: &[(&str, &str)]| {
-        let properties = [kind, properties].concat();
-        let stage = faulty_stage(&job_with(
-            &properties,
-            &format!("commit-interval=\"1\" {attributes}"),
-        ));
-        let execution = stage.start("job", [("faults", faults), ("items", "6")]);
-        let step = stage.operator().step_executions(execution).unwrap().remove(0);
+        let attributes = format!("commit-interval=\"1\" {attributes}");
+        let stage = stage_with(&[kind, properties].concat(), &attributes);
+        let step = step_of(&stage, faults, "6");
         (
             step.status,
             step.counters.writes,
@@ -417,7 +362,7 @@ fn the_properties_mean_the_same_in_each_kind_of_chunk() {
             lines(&stage),
         )
     };
-    for (faults, properties) in &scenarios {
+    for (faults, properties) in scenarios {
         let plain = outcome("", &[], faults, properties);
         for (attributes, kind) in [
             ("", [("batch.chunk.pipeline", "true")]),

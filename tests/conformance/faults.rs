@@ -17,10 +17,10 @@ use diesel::RunQueryDsl;
 use diesel::connection::SimpleConnection;
 use diesel::sql_types::Text;
 
-use super::artifacts::{Gate, job, tree, wrapped};
+use super::artifacts::{Gate, execute, job, tree, wrapped};
 
 /// The errors; the Job XML configures which classes are skipped and retried.
-#[derive(Clone, Copy, Debug, BatchException)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, BatchException)]
 pub(crate) enum Oops {
     Skip,
     #[batch_exception(extends = "test.Trouble")]
@@ -56,18 +56,12 @@ impl std::error::Error for Oops {
 
 impl Oops {
     fn named(name: &str) -> Self {
-        match name {
-            "Skip" => Self::Skip,
-            "Retry" => Self::Retry,
-            "Both" => Self::Both,
-            "Soft" => Self::Soft,
-            "SoftSkip" => Self::SoftSkip,
-            "NoRollback" => Self::NoRollback,
-            "Fatal" => Self::Fatal,
-            "Misfit" => Self::Misfit,
-            "Panic" => Self::Panic,
-            other => panic!("there is no class {other:?}"),
-        }
+        use Oops::{Both, Fatal, Misfit, NoRollback, Panic, Retry, Skip, Soft, SoftSkip};
+        let all = [
+            Skip, Retry, Both, Soft, SoftSkip, NoRollback, Fatal, Misfit, Panic,
+        ];
+        let found = all.into_iter().find(|oops| oops.to_string() == name);
+        found.unwrap_or_else(|| panic!("there is no class {name:?}"))
     }
 }
 
@@ -94,6 +88,12 @@ pub(crate) fn faulty_job(listeners: &str, writer: &str, attributes: &str, childr
     ))
 }
 
+/// Adds listeners to the job.
+pub(crate) fn with_job_listeners(xml: &str, listeners: &str) -> String {
+    let job = "<job id=\"job\">";
+    xml.replace(job, &format!("{job}<listeners>{listeners}</listeners>"))
+}
+
 /// Returns a listener element that records these methods only, or all of them if none is named.
 pub(crate) fn ears(name: &str, hears: &str) -> String {
     format!(
@@ -108,21 +108,19 @@ pub(crate) const RETRIES: &str = "on retry,on skip";
 pub(crate) fn stories(writers: &[&str], attributes: &str, faults: &str, items: &str) -> String {
     let mut text = String::new();
     for writer in writers {
-        let stage = faulty_stage(&faulty_job(&ears("", RETRIES), writer, attributes, RULES));
-        text += &format!(
-            "== {writer}: {faults}\n{}\n",
-            run(
-                &stage,
-                faults,
-                items,
-                &["process", "write", "L", "checkpoint reader"]
-            )
-        );
+        let stage = faulty(&ears("", RETRIES), writer, attributes, RULES);
+        let words = ["process", "write", "L", "checkpoint reader"];
+        text += &format!("== {writer}: {faults}\n{}\n", run(&stage, faults, items, &words));
         if writer.contains("Table") {
             text += &format!("table: {}\n", lines(&stage));
         }
     }
     text
+}
+
+/// Returns a stage with the job of [`faulty_job`], and with the table.
+pub(crate) fn faulty(listeners: &str, writer: &str, attributes: &str, children: &str) -> Stage {
+    faulty_stage(&faulty_job(listeners, writer, attributes, children))
 }
 
 /// Returns a stage with the table of the writers through the chunk transaction.
@@ -134,24 +132,15 @@ pub(crate) fn faulty_stage(xml: &str) -> Stage {
 
 /// Creates the table.
 pub(crate) fn make_table(stage: &Stage) {
-    stage
-        .connection()
-        .batch_execute("CREATE TABLE line (text TEXT NOT NULL)")
-        .unwrap();
+    execute(stage, "CREATE TABLE line (text TEXT NOT NULL)");
 }
 
 /// Returns the rows of the table, in the order of writing.
 pub(crate) fn lines(stage: &Stage) -> String {
-    #[derive(diesel::QueryableByName)]
-    struct Line {
-        #[diesel(sql_type = Text)]
-        text: String,
-    }
-    let lines: Vec<Line> = diesel::sql_query("SELECT text FROM line ORDER BY rowid")
-        .load(&mut stage.connection())
-        .unwrap();
-    let lines: Vec<_> = lines.into_iter().map(|line| line.text).collect();
-    lines.join(" ")
+    stage
+        .outside()
+        .rows("SELECT text FROM line ORDER BY rowid")
+        .join(" ")
 }
 
 /// Starts the job with these faults; returns the tree, and the calls that begin with one of these words (all for none).
@@ -204,12 +193,8 @@ impl FaultLog {
 
     /// Records a writer's call with these items, and throws its error.
     pub(crate) fn record_items(&self, call: &str, items: &[String]) -> Result<(), BatchError> {
-        for entry in self
-            .faults
-            .split(';')
-            .map(str::trim)
-            .filter(|entry| !entry.is_empty())
-        {
+        let entries = self.faults.split(';').map(str::trim);
+        for entry in entries.filter(|entry| !entry.is_empty()) {
             let (place, fault) = entry.rsplit_once(": ").expect("`call: Class`");
             let (fault, times) = match fault.split_once(" x") {
                 Some((fault, times)) => (fault, times.parse().expect("a number")),
@@ -220,16 +205,8 @@ impl FaultLog {
                 None => (place == call).then_some(0),
             };
             let Some(index) = at else { continue };
-            {
-                let mut thrown = THROWN.lock().unwrap_or_else(PoisonError::into_inner);
-                let thrown = thrown
-                    .get_or_insert_default()
-                    .entry((self.log.clone(), entry.to_owned()))
-                    .or_default();
-                if *thrown >= times {
-                    continue;
-                }
-                *thrown += 1;
+            if self.has_thrown(entry, times) {
+                continue;
             }
             let (named, nowhere) = (fault.starts_with('@'), fault.starts_with("@@"));
             let (named, index) = (named && !nowhere, if nowhere { items.len() } else { index });
@@ -243,6 +220,16 @@ impl FaultLog {
         }
         self.say(call);
         Ok(())
+    }
+
+    /// Returns true if an entry was thrown that often, else counts it once more.
+    fn has_thrown(&self, entry: &str, times: u32) -> bool {
+        let mut thrown = THROWN.lock().unwrap_or_else(PoisonError::into_inner);
+        let entry = (self.log.clone(), entry.to_owned());
+        let thrown = thrown.get_or_insert_default().entry(entry).or_default();
+        let is_enough = *thrown >= times;
+        *thrown += u32::from(!is_enough);
+        is_enough
     }
 
     /// Records a line.
@@ -297,22 +284,15 @@ impl Source {
 }
 
 /// Returns `n7` for 7, and filters every number divisible by `filter.every`.
-#[derive(BatchArtifact)]
-struct Shape {
-    #[batch_artifact]
-    log: FaultLog,
-    #[batch_property(name = "filter.every")]
-    filter_every: Option<u64>,
-}
-
-#[item_processor]
-impl Shape {
-    #[process_item]
-    fn process(&mut self, item: &u64) -> Result<Option<String>, BatchError> {
-        self.log.record(format!("process {item}"))?;
-        let filtered = self.filter_every.is_some_and(|every| item.is_multiple_of(every));
-        Ok((!filtered).then(|| format!("n{item}")))
-    }
+#[item_processor("Shape")]
+fn shape(
+    item: &u64,
+    #[batch_artifact] log: &FaultLog,
+    #[batch_property(name = "filter.every")] filter_every: Option<u64>,
+) -> Result<Option<String>, BatchError> {
+    log.record(format!("process {item}"))?;
+    let filtered = filter_every.is_some_and(|every| item.is_multiple_of(every));
+    Ok((!filtered).then(|| format!("n{item}")))
 }
 
 macro_rules! writers {
@@ -509,36 +489,47 @@ macro_rules! pipeline_listeners {
 
 pub(crate) use pipeline_listeners;
 
+/// The listeners of reading and processing, for a type with a method `record`.
+macro_rules! input_listeners {
+    ($name:ident) => {
+        #[item_read_listener]
+        impl $name {
+            #[before_read]
+            fn before_read(&mut self) -> Result<(), BatchError> {
+                self.record("before read")
+            }
+            #[after_read]
+            fn after_read(&mut self, item: &u64) -> Result<(), BatchError> {
+                self.record(&format!("after read {item}"))
+            }
+            #[on_read_error]
+            fn on_read_error(&mut self, error: &BatchError) -> Result<(), BatchError> {
+                self.record(&format!("on read error {}", $crate::faults::class(error)))
+            }
+        }
+
+        #[item_process_listener]
+        impl $name {
+            #[before_process]
+            fn before_process(&mut self, item: &u64) -> Result<(), BatchError> {
+                self.record(&format!("before process {item}"))
+            }
+            #[after_process]
+            fn after_process(&mut self, item: &u64, result: Option<&String>) -> Result<(), BatchError> {
+                self.record(&format!("after process {item} {result:?}"))
+            }
+            #[on_process_error]
+            fn on_process_error(&mut self, error: &BatchError, item: &u64) -> Result<(), BatchError> {
+                self.record(&format!(
+                    "on process error {} {item}",
+                    $crate::faults::class(error)
+                ))
+            }
+        }
+    };
+}
+
+pub(crate) use input_listeners;
+
 pipeline_listeners!(Ears);
-
-#[item_read_listener]
-impl Ears {
-    #[before_read]
-    fn before_read(&mut self) -> Result<(), BatchError> {
-        self.record("before read")
-    }
-    #[after_read]
-    fn after_read(&mut self, item: &u64) -> Result<(), BatchError> {
-        self.record(&format!("after read {item}"))
-    }
-    #[on_read_error]
-    fn on_read_error(&mut self, error: &BatchError) -> Result<(), BatchError> {
-        self.record(&format!("on read error {}", class(error)))
-    }
-}
-
-#[item_process_listener]
-impl Ears {
-    #[before_process]
-    fn before_process(&mut self, item: &u64) -> Result<(), BatchError> {
-        self.record(&format!("before process {item}"))
-    }
-    #[after_process]
-    fn after_process(&mut self, item: &u64, result: Option<&String>) -> Result<(), BatchError> {
-        self.record(&format!("after process {item} {result:?}"))
-    }
-    #[on_process_error]
-    fn on_process_error(&mut self, error: &BatchError, item: &u64) -> Result<(), BatchError> {
-        self.record(&format!("on process error {} {item}", class(error)))
-    }
-}
+input_listeners!(Ears);

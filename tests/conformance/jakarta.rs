@@ -6,8 +6,10 @@ use std::time::{Duration, Instant};
 
 use batch_runtime::execution::StepExecution;
 use batch_runtime::prelude::*;
-use batch_runtime::{BatchRuntime, BatchStatus, Dialect, JobParameters};
+use batch_runtime::{BatchRuntime, BatchStatus, Dialect};
 use batch_testing::{JobTest, SkippedItems, WrittenItems, always_fails_at, fails_at};
+
+use crate::artifacts::{assert_contains, assert_starts};
 
 /// Counts to its limit, which only its own property sets.
 #[derive(BatchArtifact)]
@@ -44,21 +46,13 @@ impl CountTo {
 }
 
 /// Ends with its property as the exit status.
-#[derive(BatchArtifact)]
-struct ExitWith {
-    #[batch_property(name = "status", value = "no status")]
-    status: String,
-    #[batch_context]
-    job: JobContext,
-}
-
 #[batchlet("ExitWith")]
-impl ExitWith {
-    #[process]
-    fn process(&self) -> String {
-        self.job.set_exit_status(Some(&self.status));
-        self.status.clone()
-    }
+fn exit_with(
+    #[batch_property(value = "no status")] status: String,
+    #[batch_context] job: &JobContext,
+) -> String {
+    job.set_exit_status(Some(&status));
+    status
 }
 
 fn job(elements: &str) -> (tempfile::TempDir, JobTest) {
@@ -87,36 +81,34 @@ fn a_chunk_without_a_processor_writes_what_it_reads() {
          </step>");
     let written = WrittenItems::<u64>::new();
     let run = job.writer("Table", &written).parameter("limit", 97).launch();
-    run.assert_completed()
-        .step("s")
-        .assert_reads(5)
-        .assert_writes(5)
-        .assert_commits(3);
+    run.assert_completed();
+    run.step("s").assert_reads(5).assert_writes(5).assert_commits(3);
     assert_eq!(written.items(), [1, 2, 3, 4, 5]);
 }
 
-/// Without its own property, the reader has the default.
+/// Without its own property, the reader has the default. A chunk ends after its time limit although it has fewer items.
 ///
-/// Spec: JAK-12
+/// Spec: JAK-11, JAK-12
 #[test]
 fn an_artifact_without_properties_has_its_defaults() {
-    let (_folder, job) = job("<properties><property name='limit' value='99'/></properties>
-         <step id='s'><chunk><reader ref='CountTo'/><writer ref='Table'/></chunk></step>");
-    let run = job.writer("Table", &WrittenItems::<u64>::new()).launch();
-    run.step("s").assert_reads(3);
-}
-
-/// A chunk ends after the time limit although it has fewer items.
-///
-/// Spec: JAK-11
-#[test]
-fn a_chunk_ends_after_its_time_limit() {
-    let (_folder, job) = job("<step id='s'><chunk item-count='100' time-limit='1'>
-           <reader ref='CountTo'><properties><property name='seconds' value='1'/></properties></reader>
-           <writer ref='Table'/>
-         </chunk></step>");
-    let run = job.writer("Table", &WrittenItems::<u64>::new()).launch();
-    run.assert_completed().step("s").assert_reads(3).assert_commits(2);
+    for (attributes, own, commits) in [
+        ("item-count='100'", "", 1),
+        (
+            "item-count='100' time-limit='1'",
+            "<property name='seconds' value='1'/>",
+            2,
+        ),
+    ] {
+        let (_folder, job) = job(&format!(
+            "<properties><property name='limit' value='99'/></properties>
+             <step id='s'><chunk {attributes}>
+               <reader ref='CountTo'><properties>{own}</properties></reader><writer ref='Table'/>
+             </chunk></step>"
+        ));
+        let run = job.writer("Table", &WrittenItems::<u64>::new()).launch();
+        let step = run.assert_completed().step("s");
+        step.assert_reads(3).assert_commits(commits);
+    }
 }
 
 /// A plan gives each partition its own values, counted from 0.
@@ -141,40 +133,47 @@ fn a_plan_gives_each_partition_its_properties() {
     assert_eq!(statuses, ["MAY", "ALL", "JULY"]);
 }
 
-fn sequence(transitions: &str) -> BatchStatus {
-    let (_folder, job) = job(&format!(
-        "<step id='one' next='two'>
-           <batchlet ref='ExitWith'><properties><property name='status' value='LATE'/></properties></batchlet>
-           {transitions}
-         </step>
-         <step id='two'><batchlet ref='ExitWith'/></step>"
-    ));
-    job.launch().execution().status
-}
-
-/// The first transition that matches is taken, and then the attribute.
+/// The first transition that matches is taken, and then the attribute. Without a `next`, nothing follows a step whose transitions do not
+/// match, and the job completes.
 ///
 /// Spec: JAK-17
 #[test]
 fn transitions_are_tried_in_the_order_of_the_document() {
-    assert_eq!(sequence("<stop on='*'/><fail on='LATE'/>"), BatchStatus::Stopped);
-    assert_eq!(
-        sequence("<fail on='LATE*'/><stop on='LATE'/>"),
-        BatchStatus::Failed
-    );
-    assert_eq!(sequence("<stop on='EARLY'/>"), BatchStatus::Completed);
-}
-
-/// Without a `next`, nothing follows a step whose transitions do not match, and the job completes.
-///
-/// Spec: JAK-17
-#[test]
-fn a_job_completes_without_a_matching_transition() {
-    let (_folder, job) = job(
-        "<step id='one'><batchlet ref='ExitWith'/><next on='NEVER' to='two'/></step>
-         <step id='two'><batchlet ref='ExitWith'/></step>",
-    );
-    job.launch().assert_completed().assert_steps(&["one"]);
+    for (next, transitions, status, steps) in [
+        (
+            "next='two'",
+            "<stop on='*'/><fail on='LATE'/>",
+            BatchStatus::Stopped,
+            &["one"][..],
+        ),
+        (
+            "next='two'",
+            "<fail on='LATE*'/><stop on='LATE'/>",
+            BatchStatus::Failed,
+            &["one"],
+        ),
+        (
+            "next='two'",
+            "<stop on='EARLY'/>",
+            BatchStatus::Completed,
+            &["one", "two"],
+        ),
+        (
+            "",
+            "<next on='NEVER' to='two'/>",
+            BatchStatus::Completed,
+            &["one"],
+        ),
+    ] {
+        let (_folder, job) = job(&format!(
+            "<step id='one' {next}>
+               <batchlet ref='ExitWith'><properties><property name='status' value='LATE'/></properties></batchlet>
+               {transitions}
+             </step>
+             <step id='two'><batchlet ref='ExitWith'/></step>"
+        ));
+        job.launch().assert_status(status).assert_steps(steps);
+    }
 }
 
 /// Flows and splits are nested to any depth.
@@ -182,17 +181,14 @@ fn a_job_completes_without_a_matching_transition() {
 /// Spec: JAK-15
 #[test]
 fn flows_contain_flows_and_splits() {
-    let step = |id: &str| format!("<step id='{id}'><batchlet ref='ExitWith'/></step>");
-    let (_folder, job) = job(&format!(
-        "<flow id='outer' next='last'>
-           <flow id='inner' next='both'>{}</flow>
-           <split id='both'><flow id='left'>{}</flow><flow id='right'>{}</flow></split>
-         </flow>{}",
-        step("one"),
-        step("two"),
-        step("three"),
-        step("last")
-    ));
+    let (_folder, job) = job("<flow id='outer' next='last'>
+           <flow id='inner' next='both'><step id='one'><batchlet ref='ExitWith'/></step></flow>
+           <split id='both'>
+             <flow id='left'><step id='two'><batchlet ref='ExitWith'/></step></flow>
+             <flow id='right'><step id='three'><batchlet ref='ExitWith'/></step></flow>
+           </split>
+         </flow>
+         <step id='last'><batchlet ref='ExitWith'/></step>");
     let run = job.launch();
     run.assert_completed();
     let names: Vec<&str> = run.steps().iter().map(|step| step.step_name.as_str()).collect();
@@ -210,12 +206,9 @@ fn a_program_chooses_the_dialect() {
     let builder = batch_runtime::BatchRuntime::builder().job_path(folder.path().display().to_string());
     let report = builder.clone().dialect(Dialect::Jakarta).check([("a", "b")]);
     let text = report.checks[0].report();
-    assert!(
-        text.starts_with("error[ART0001]: unknown item writer `W`"),
-        "{text}"
-    );
+    assert_starts(&text, "error[ART0001]: unknown item writer `W`");
     let text = builder.check([("a", "b")]).checks[0].report();
-    assert!(text.contains("it is part of the dialect `jakarta`"), "{text}");
+    assert_contains(&text, "it is part of the dialect `jakarta`");
 }
 
 /// A chunk of the numbers to 6 by 3, with exception classes.
@@ -235,18 +228,12 @@ fn copy(classes: &str) -> (tempfile::TempDir, JobTest) {
 fn a_skipped_write_skips_its_list() {
     let (written, skipped) = (WrittenItems::<u64>::new(), SkippedItems::<u64>::new());
     let (_folder, job) = copy("skippable-exception-classes");
-    let run = job
-        .reader("Numbers", 1..=6_u64)
-        .failing_writer("Table", &written, &always_fails_at(5))
-        .skipped(&skipped)
-        .launch();
+    let job = job.reader("Numbers", 1..=6_u64).skipped(&skipped);
+    let job = job.failing_writer("Table", &written, &always_fails_at(5));
+    let run = job.launch();
     run.assert_completed();
-    run.step("s")
-        .assert_reads(6)
-        .assert_writes(3)
-        .assert_write_skips(1)
-        .assert_filters(0)
-        .assert_rollbacks(0);
+    let step = run.step("s").assert_reads(6).assert_writes(3);
+    step.assert_write_skips(1).assert_filters(0).assert_rollbacks(0);
     assert_eq!((written.items(), skipped.items()), (vec![1, 2, 3], vec![4, 5, 6]));
 }
 
@@ -257,10 +244,8 @@ fn a_skipped_write_skips_its_list() {
 fn a_failed_read_is_retried() {
     let written = WrittenItems::<u64>::new();
     let (_folder, job) = copy("retryable-exception-classes");
-    let run = job
-        .failing_reader("Numbers", 1..=6_u64, &fails_at(5, 1))
-        .writer("Table", &written)
-        .launch();
+    let job = job.failing_reader("Numbers", 1..=6_u64, &fails_at(5, 1));
+    let run = job.writer("Table", &written).launch();
     run.assert_completed();
     run.step("s").assert_reads(6).assert_writes(6).assert_rollbacks(1);
     assert_eq!(written.items(), [1, 2, 3, 4, 5, 6]);
@@ -304,18 +289,9 @@ fn a_failed_chunk_step_keeps_its_user_data() {
 }
 
 /// Decides what its property contains.
-#[derive(BatchArtifact)]
-struct Decided {
-    #[batch_property(name = "result")]
-    result: String,
-}
-
 #[decider("Decided")]
-impl Decided {
-    #[decide]
-    fn decide(&mut self) -> String {
-        self.result.clone()
-    }
+fn decided(#[batch_property] result: String) -> String {
+    result
 }
 
 /// Spec: JAK-21
@@ -340,18 +316,26 @@ fn a_step_that_stops_the_job_is_complete() {
          <step id='three'><batchlet ref='ExitWith'/></step>",
     );
     let run = job.launch();
-    run.assert_status(BatchStatus::Stopped)
-        .assert_steps(&["one", "two"]);
+    run.assert_status(BatchStatus::Stopped);
+    run.assert_steps(&["one", "two"]);
     run.step("two").assert_status(BatchStatus::Completed);
     let again = job.restart(&run, [("stop", "NEVER")]);
     again.assert_completed().assert_steps(&["three"]);
 }
 
+/// Returns a job whose only step fails.
+fn failing(attributes: &str) -> (tempfile::TempDir, JobTest) {
+    let (folder, job) = job(&format!(
+        "<step id='one' {attributes}><batchlet ref='Failing'/></step>"
+    ));
+    let fails = || Err::<String, _>(BatchError::msg("as always"));
+    (folder, job.batchlet("Failing", fails))
+}
+
 /// Spec: JAK-24
 #[test]
 fn a_start_limit_counts_the_first_start() {
-    let (_folder, job) = job("<step id='one' start-limit='1'><batchlet ref='Failing'/></step>");
-    let job = job.batchlet("Failing", || Err::<String, _>(BatchError::msg("as always")));
+    let (_folder, job) = failing("start-limit='1'");
     job.launch().assert_failed("as always");
     let again = job.launch();
     again.assert_status(BatchStatus::Failed).assert_steps(&[]);
@@ -362,16 +346,9 @@ fn a_start_limit_counts_the_first_start() {
 /// Spec: JAK-25
 #[test]
 fn a_failed_flow_does_not_stop_the_others() {
-    let steps: String = (1..=30)
-        .map(|number| {
-            let next = if number < 30 {
-                format!("next='s{}'", number + 1)
-            } else {
-                String::new()
-            };
-            format!("<step id='s{number}' {next}><batchlet ref='ExitWith'/></step>")
-        })
-        .collect();
+    let step = |id: &str, next: String| format!("<step id='{id}' {next}><batchlet ref='ExitWith'/></step>");
+    let steps = (1..30).map(|number| step(&format!("s{number}"), format!("next='s{}'", number + 1)));
+    let steps: String = steps.chain([step("s30", String::new())]).collect();
     let (_folder, job) = job(&format!(
         "<split id='both'>
            <flow id='left'><step id='failing'><batchlet ref='Failing'/></step></flow>
@@ -380,69 +357,54 @@ fn a_failed_flow_does_not_stop_the_others() {
     ));
     let failing = Arc::new(Barrier::new(2));
     let other = Arc::clone(&failing);
-    let run = job
-        .batchlet("Failing", move || {
-            failing.wait();
-            Err::<String, _>(BatchError::msg("it fails"))
-        })
-        .batchlet("AtTheFailure", move || {
-            other.wait();
-            Ok::<_, BatchError>("DONE".to_owned())
-        })
-        .launch();
+    let job = job.batchlet("Failing", move || {
+        failing.wait();
+        Err::<String, _>(BatchError::msg("it fails"))
+    });
+    let job = job.batchlet("AtTheFailure", move || {
+        other.wait();
+        Ok::<_, BatchError>("DONE".to_owned())
+    });
+    let run = job.launch();
     run.assert_failed("it fails");
     run.step("s30").assert_status(BatchStatus::Completed);
 }
 
 /// Decides by the names and exit statuses of the steps that it gets.
-#[derive(BatchArtifact)]
-struct DecideBySteps;
-
 #[decider("DecideBySteps")]
-impl DecideBySteps {
-    #[decide]
-    fn decide(&mut self, steps: &[StepExecution]) -> String {
-        let steps = steps
-            .iter()
-            .map(|step| format!("{}={}", step.step_name, step.exit_status));
-        steps.collect::<Vec<_>>().join(" ")
-    }
-}
-
-/// Returns the exit status of a job with a decision after these elements. The last one has the id `last`.
-fn decided_after(elements: &str) -> String {
-    let (_folder, job) = job(&format!(
-        "{elements}<decision id='decision' ref='DecideBySteps'><end on='NEVER'/></decision>"
-    ));
-    job.launch().execution().exit_status.clone()
+fn decide_by_steps(steps: &[StepExecution]) -> String {
+    let shown = |step: &StepExecution| format!("{}={}", step.step_name, step.exit_status);
+    steps.iter().map(shown).collect::<Vec<_>>().join(" ")
 }
 
 /// Spec: JAK-26
 #[test]
 fn a_decider_gets_the_last_steps() {
     let step = |id: &str, next: &str| {
+        let status = id.to_uppercase();
         format!(
             "<step id='{id}' {next}><batchlet ref='ExitWith'>
-               <properties><property name='status' value='{}'/></properties>
-             </batchlet></step>",
-            id.to_uppercase()
+               <properties><property name='status' value='{status}'/></properties>
+             </batchlet></step>"
         )
     };
-    let one = step("one", "next='decision'");
-    assert_eq!(decided_after(&one), "one=ONE");
-    let flow = format!(
-        "<flow id='f' next='decision'>{}{}</flow>",
-        step("one", "next='two'"),
-        step("two", "")
-    );
-    assert_eq!(decided_after(&flow), "two=TWO");
-    let split = format!(
-        "<split id='s' next='decision'><flow id='l'>{}{}</flow><flow id='r'>{}</flow></split>",
-        step("one", "next='two'"),
-        step("two", ""),
-        step("three", "")
-    );
-    assert_eq!(decided_after(&split), "two=TWO three=THREE");
+    let two = step("one", "next='two'") + &step("two", "");
+    let three = step("three", "");
+    for (elements, decision) in [
+        (step("one", "next='decision'"), "one=ONE"),
+        (format!("<flow id='f' next='decision'>{two}</flow>"), "two=TWO"),
+        (
+            format!(
+                "<split id='s' next='decision'><flow id='l'>{two}</flow><flow id='r'>{three}</flow></split>"
+            ),
+            "two=TWO three=THREE",
+        ),
+    ] {
+        let (_folder, job) = job(&format!(
+            "{elements}<decision id='decision' ref='DecideBySteps'><end on='NEVER'/></decision>"
+        ));
+        job.launch().assert_exit_status(decision);
+    }
 }
 
 /// A file is found by its name, with the id of another file; a restart takes the same file.
@@ -458,11 +420,8 @@ fn a_job_is_started_by_the_name_of_its_file() {
                <stop on='{exit}'/></step></job>"
         )
     };
-    for (file, text) in [
-        ("first", of("ONE")),
-        ("second", of("TWO")),
-        ("broken", "<job id='b'>".to_owned()),
-    ] {
+    let broken = "<job id='b'>".to_owned();
+    for (file, text) in [("first", of("ONE")), ("second", of("TWO")), ("broken", broken)] {
         fs::write(folder.path().join(file).with_extension("xml"), text).unwrap();
     }
     let runtime = BatchRuntime::builder()
@@ -472,62 +431,28 @@ fn a_job_is_started_by_the_name_of_its_file() {
         .unwrap();
     let operator = runtime.job_operator();
     let ends = |execution| operator.wait(execution).unwrap().exit_status;
-    let parameters = JobParameters::new();
-    let first = operator.start_xml("second", parameters.clone()).unwrap();
+    let start = |file| operator.start_xml(file, ());
+    let first = start("second").unwrap();
     assert_eq!(ends(first), "TWO");
-    assert_eq!(
-        ends(operator.start_xml("first.xml", parameters.clone()).unwrap()),
-        "ONE"
-    );
-    assert_eq!(
-        ends(operator.restart(first, [("exit", "THREE")]).unwrap()),
-        "THREE"
-    );
-    let fails = |file| {
-        operator
-            .start_xml(file, parameters.clone())
-            .unwrap_err()
-            .to_string()
-    };
-    assert!(
-        fails("secand").contains("did you mean `second`?"),
-        "{}",
-        fails("secand")
-    );
-    assert!(fails("broken").contains("broken.xml:1"), "{}", fails("broken"));
-    assert!(
-        fails("second.txt").contains("unknown job"),
-        "{}",
-        fails("second.txt")
-    );
+    assert_eq!(ends(start("first.xml").unwrap()), "ONE");
+    let again = operator.restart(first, [("exit", "THREE")]).unwrap();
+    assert_eq!(ends(again), "THREE");
+    assert_contains(&start("secand").unwrap_err(), "did you mean `second`?");
+    assert_contains(&start("broken").unwrap_err(), "broken.xml:1");
+    assert_contains(&start("second.txt").unwrap_err(), "unknown job");
 }
 
 /// Sets user data, and ends.
-#[derive(BatchArtifact)]
-struct KeepNumber {
-    #[batch_context]
-    step: StepContext,
-}
-
 #[batchlet("KeepNumber")]
-impl KeepNumber {
-    #[process]
-    fn process(&self) -> Result<String, BatchError> {
-        self.step.set_persistent_user_data(&vec![42_u64])?;
-        Ok("KEPT".into())
-    }
+fn keep_number(#[batch_context] step: &StepContext) -> Result<String, BatchError> {
+    step.set_persistent_user_data(&vec![42_u64])?;
+    Ok("KEPT".into())
 }
-
-#[derive(BatchArtifact)]
-struct DecideByData;
 
 #[decider("DecideByData")]
-impl DecideByData {
-    #[decide]
-    fn decide(&mut self, steps: &[StepExecution]) -> Result<String, BatchError> {
-        let data: Option<Vec<u64>> = steps[0].persistent_user_data()?;
-        Ok(format!("{data:?}"))
-    }
+fn decide_by_data(steps: &[StepExecution]) -> Result<String, BatchError> {
+    let data: Option<Vec<u64>> = steps[0].persistent_user_data()?;
+    Ok(format!("{data:?}"))
 }
 
 /// Spec: JAK-37
@@ -540,14 +465,8 @@ fn a_step_execution_has_the_user_data() {
     run.assert_completed();
     let step = |id| run.step(id).execution().clone();
     assert_eq!(step("one").persistent_user_data().unwrap(), Some(vec![42_u64]));
-    let error = step("one")
-        .persistent_user_data::<String>()
-        .unwrap_err()
-        .to_string();
-    assert!(
-        error.contains("the user data is `[42]`, not the requested"),
-        "{error}"
-    );
+    let error = step("one").persistent_user_data::<String>().unwrap_err();
+    assert_contains(&error, "the user data is `[42]`, not the requested");
     assert_eq!(step("two").persistent_user_data::<u64>().unwrap(), None);
 }
 
@@ -560,44 +479,31 @@ fn a_complete_execution_is_abandoned() {
     operator.abandon(run.execution().id).unwrap();
     let found = operator.job_execution(run.execution().id).unwrap().unwrap();
     assert_eq!(found.status, BatchStatus::Abandoned);
-    let error = job.launch_fails().to_string();
-    assert!(error.contains("is ABANDONED"), "{error}");
+    assert_contains(&job.launch_fails(), "is ABANDONED");
 }
 
 /// Spec: JAK-39
 #[test]
 fn only_the_latest_execution_is_restarted() {
-    let (_folder, job) = job("<step id='one'><batchlet ref='Failing'/></step>");
-    let job = job.batchlet("Failing", || Err::<String, _>(BatchError::msg("as always")));
+    let (_folder, job) = failing("");
     let first = job.launch().execution().id;
     let second = job.launch().execution().id;
     let operator = job.operator();
     let error = operator.restart(first, ()).unwrap_err().to_string();
-    assert_eq!(
-        error,
-        "job execution 1 is not the latest of its instance; restart execution 2"
-    );
+    let expected = "job execution 1 is not the latest of its instance; restart execution 2";
+    assert_eq!(error, expected);
     let third = operator.restart(second, ()).unwrap();
     operator.wait(third).unwrap();
 }
 
 /// Shows its properties as the exit status.
-#[derive(BatchArtifact)]
-struct ShowProperties {
-    #[batch_property(name = "number", value = "7")]
-    number: u64,
-    #[batch_property(name = "optional")]
-    optional: Option<i32>,
-    #[batch_property(name = "text", value = "a default")]
-    text: String,
-}
-
 #[batchlet("ShowProperties")]
-impl ShowProperties {
-    #[process]
-    fn process(&self) -> String {
-        format!("{} {:?} {:?}", self.number, self.optional, self.text)
-    }
+fn show_properties(
+    #[batch_property(value = "7")] number: u64,
+    #[batch_property] optional: Option<i32>,
+    #[batch_property(value = "a default")] text: &str,
+) -> String {
+    format!("{number} {optional:?} {text:?}")
 }
 
 /// A parameter that is not given is an empty text, which is no number.
@@ -611,14 +517,9 @@ fn an_empty_value_is_missing_where_it_does_not_parse() {
     let (_folder, job) = job(&format!(
         "<step id='one'><batchlet ref='ShowProperties'><properties>{own}</properties></batchlet></step>"
     ));
+    job.launch().step("one").assert_exit_status("7 None \"\"");
+    let job = job.parameter("number", 8).parameter("optional", -9);
+    let job = job.parameter("text", "given");
     let run = job.launch();
-    assert_eq!(run.step("one").execution().exit_status, "7 None \"\"");
-    let job = job
-        .parameter("number", 8)
-        .parameter("optional", -9)
-        .parameter("text", "given");
-    assert_eq!(
-        job.launch().step("one").execution().exit_status,
-        "8 Some(-9) \"given\""
-    );
+    run.step("one").assert_exit_status("8 Some(-9) \"given\"");
 }

@@ -6,15 +6,9 @@ use std::sync::Mutex;
 use batch_runtime::prelude::*;
 use batch_testing::JobTest;
 
-#[derive(BatchArtifact)]
-struct DoNothing;
-
 #[batchlet("DoNothing")]
-impl DoNothing {
-    #[process]
-    fn process(&self) -> String {
-        "NOTHING".into()
-    }
+fn do_nothing() -> String {
+    "NOTHING".into()
 }
 
 /// Keeps the exit status that it sees after the job, and sets its own.
@@ -48,10 +42,8 @@ fn ended(namespace: &str, say: &str, end: &str) -> (Option<String>, String) {
     let step = format!("<step id='s'><batchlet ref='DoNothing'/>{end}</step>");
     fs::write(&file, format!("<job id='j' {namespace}>{listener}{step}</job>")).unwrap();
     let run = JobTest::new(file).launch();
-    (
-        SEEN.lock().unwrap().pop().unwrap(),
-        run.execution().exit_status.clone(),
-    )
+    let seen = SEEN.lock().unwrap().pop().unwrap();
+    (seen, run.execution().exit_status.clone())
 }
 
 /// In the draft, the element has the last word; in Jakarta Batch, the listener has it.
@@ -64,18 +56,14 @@ fn a_job_listener_sees_and_replaces_the_exit_status_of_the_end() {
     let status = |seen: Option<&str>, job: &str| (seen.map(str::to_owned), job.to_owned());
     for element in ["end", "stop", "fail"] {
         let with = format!("<{element} on='*' exit-status='DONE'/>");
-        assert_eq!(
-            ended(jakarta, "", &with),
-            status(Some("DONE"), "DONE"),
-            "{element}"
-        );
-        assert_eq!(
-            ended(jakarta, say, &with),
-            status(Some("DONE"), "TUNED"),
-            "{element}"
-        );
-        assert_eq!(ended("", say, &with), status(None, "DONE"), "{element}");
         let without = format!("<{element} on='*'/>");
-        assert_eq!(ended(jakarta, say, &without), status(None, "TUNED"), "{element}");
+        for (namespace, say, end, seen, exit) in [
+            (jakarta, "", &with, Some("DONE"), "DONE"),
+            (jakarta, say, &with, Some("DONE"), "TUNED"),
+            ("", say, &with, None, "DONE"),
+            (jakarta, say, &without, None, "TUNED"),
+        ] {
+            assert_eq!(ended(namespace, say, end), status(seen, exit), "{end}");
+        }
     }
 }

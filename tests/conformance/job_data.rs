@@ -1,14 +1,15 @@
 //! Data of a job that outlives its steps, an extension.
 
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
 use batch_runtime::prelude::*;
 use batch_runtime::{BatchStatus, JobExecutionId};
 use batch_tests::stage::{Stage, say};
 use serde::{Deserialize, Serialize};
 
-use super::artifacts::{Gate, job, job_execution, refused, restart_with, started};
+use super::artifacts::{
+    Gate, assert_contains, error_types, job, job_execution, refused, restart_with, started,
+};
 
 /// A step with these properties.
 fn step(id: &str, properties: &str, body: &str) -> String {
@@ -37,42 +38,32 @@ struct Batch {
 }
 
 /// Stores data, unless it is there, and logs what it finds.
-#[derive(BatchArtifact)]
-struct DataKeeper {
-    #[batch_property]
-    log: String,
-    #[batch_property(value = "")]
-    fail: String,
-    #[batch_context]
-    job: JobContext,
-    #[batch_context]
-    step: StepContext,
-}
-
 #[batchlet("DataKeeper")]
-impl DataKeeper {
-    #[process]
-    fn process(&self) -> Result<String, BatchError> {
-        let batch: Option<Batch> = self.job.persistent_data("batch")?;
-        let count: Option<i64> = self.job.persistent_data("count")?;
-        let found = batch.as_ref().map(|batch| batch.files.join("+"));
-        say(&self.log, format!("{} {found:?} {count:?}", self.step.id()));
-        let batch = batch.unwrap_or(Batch {
-            id: u64::MAX,
-            files: vec!["é.csv".into(), "java.lang.Long".into()],
-            rate: 0.5,
-            note: None,
-        });
-        self.job.set_persistent_data("batch", &batch)?;
-        self.job.set_persistent_data("count", &(count.unwrap_or(0) + 1))?;
-        self.job.set_persistent_data("dropped", "x")?;
-        self.job.remove_persistent_data("dropped")?;
-        assert_eq!(self.job.persistent_data("batch")?, Some(batch));
-        assert!(self.job.persistent_data::<String>("count").is_err());
-        match self.fail == self.step.id() {
-            true => Err(BatchError::msg("as requested")),
-            false => Ok("DONE".into()),
-        }
+fn data_keeper(
+    #[batch_property] log: &str,
+    #[batch_property(value = "")] fail: &str,
+    #[batch_context] job: &JobContext,
+    #[batch_context] step: &StepContext,
+) -> Result<String, BatchError> {
+    let batch: Option<Batch> = job.persistent_data("batch")?;
+    let count: Option<i64> = job.persistent_data("count")?;
+    let found = batch.as_ref().map(|batch| batch.files.join("+"));
+    say(log, format!("{} {found:?} {count:?}", step.id()));
+    let batch = batch.unwrap_or(Batch {
+        id: u64::MAX,
+        files: vec!["é.csv".into(), "java.lang.Long".into()],
+        rate: 0.5,
+        note: None,
+    });
+    job.set_persistent_data("batch", &batch)?;
+    job.set_persistent_data("count", &(count.unwrap_or(0) + 1))?;
+    job.set_persistent_data("dropped", "x")?;
+    job.remove_persistent_data("dropped")?;
+    assert_eq!(job.persistent_data("batch")?, Some(batch));
+    assert!(job.persistent_data::<String>("count").is_err());
+    match fail == step.id() {
+        true => Err(BatchError::msg("as requested")),
+        false => Ok("DONE".into()),
     }
 }
 
@@ -81,16 +72,14 @@ impl DataKeeper {
 /// Spec: DATA-01, DATA-02
 #[test]
 fn data_outlives_the_step_and_the_execution() {
-    let stage = Stage::new(&job(&format!(
+    let elements = format!(
         "{}{}",
         r#"<step id="one" next="two"><batchlet ref="DataKeeper"/></step>"#,
         batchlet("two", "DataKeeper")
-    )));
-    let first = stage.start("job", [("fail", "two")]);
-    assert_eq!(
-        stage.log(),
-        ["one None None", r#"two Some("é.csv+java.lang.Long") Some(1)"#]
     );
+    let (stage, first) = started(&elements, [("fail", "two")]);
+    let expected = ["one None None", r#"two Some("é.csv+java.lang.Long") Some(1)"#];
+    assert_eq!(stage.log(), expected);
     let expected = |count: u32| {
         [
             r#"batch={"files":["é.csv","java.lang.Long"],"id":18446744073709551615,"note":null,"rate":0.5}"#
@@ -111,24 +100,15 @@ fn data_outlives_the_step_and_the_execution() {
 }
 
 /// Counts by the number of an account.
-#[derive(BatchArtifact)]
-struct DataByAccount {
-    #[batch_context]
-    job: JobContext,
-}
-
 #[batchlet("DataByAccount")]
-impl DataByAccount {
-    #[process]
-    fn process(&self) -> Result<String, BatchError> {
-        let mut counts: BTreeMap<u64, i64> = self.job.persistent_data("counts")?.unwrap_or_default();
-        *counts.entry(4711).or_default() += 1;
-        self.job.set_persistent_data("counts", &counts)?;
-        assert_eq!(self.job.persistent_data("counts")?, Some(counts.clone()));
-        match counts[&4711] {
-            1 => Err(BatchError::msg("as requested")),
-            _ => Ok("DONE".into()),
-        }
+fn data_by_account(#[batch_context] job: &JobContext) -> Result<String, BatchError> {
+    let mut counts: BTreeMap<u64, i64> = job.persistent_data("counts")?.unwrap_or_default();
+    *counts.entry(4711).or_default() += 1;
+    job.set_persistent_data("counts", &counts)?;
+    assert_eq!(job.persistent_data("counts")?, Some(counts.clone()));
+    match counts[&4711] {
+        1 => Err(BatchError::msg("as requested")),
+        _ => Ok("DONE".into()),
     }
 }
 
@@ -140,16 +120,20 @@ fn maps_with_numbers_as_keys_outlive_the_execution() {
     assert_eq!(data(&stage, again), [r#"counts={"4711":2}"#]);
 }
 
-/// Reads the numbers to `items`; each number is added to the datum `sum`, and logged with it.
+/// Reads the numbers to `items`; each number is added to the job's datum `sum`, or to the user data of the step, and logged with it.
 #[derive(BatchArtifact)]
 struct Summing {
     #[batch_property]
     log: String,
     #[batch_property(value = "6")]
     items: u64,
+    #[batch_property(value = "false")]
+    user_data: bool,
     next: u64,
     #[batch_context]
     job: JobContext,
+    #[batch_context]
+    step: StepContext,
 }
 
 #[item_reader("Summing")]
@@ -165,8 +149,15 @@ impl Summing {
             return Ok(None);
         }
         self.next += 1;
-        let sum = self.job.persistent_data::<u64>("sum")?.unwrap_or(0) + number;
-        self.job.set_persistent_data("sum", &sum)?;
+        let sum: Option<u64> = match self.user_data {
+            true => self.step.persistent_user_data()?,
+            false => self.job.persistent_data("sum")?,
+        };
+        let sum = sum.unwrap_or(0) + number;
+        match self.user_data {
+            true => self.step.set_persistent_user_data(&sum)?,
+            false => self.job.set_persistent_data("sum", &sum)?,
+        }
         say(&self.log, format!("{number}: {sum}"));
         Ok(Some(number))
     }
@@ -176,52 +167,32 @@ impl Summing {
     }
 }
 
-#[derive(BatchArtifact)]
-struct SameNumber;
-
 #[item_processor("SameNumber")]
-impl SameNumber {
-    #[process_item]
-    fn process(&mut self, number: u64) -> Option<u64> {
-        Some(number)
-    }
+fn same_number(number: u64) -> Option<u64> {
+    Some(number)
 }
 
-/// Fails at the item `bad`, `times` times.
+error_types! {
+    /// The error of [`FailingSums`].
+    BadSum => "a bad sum";
+}
+
+/// Fails once, at the item `bad`.
 #[derive(BatchArtifact)]
 struct FailingSums {
     #[batch_property(value = "0")]
     bad: u64,
-    #[batch_property(value = "1")]
-    times: usize,
-    failed: AtomicUsize,
+    has_failed: bool,
 }
-
-/// The error of [`FailingSums`].
-#[derive(Debug, BatchException)]
-struct BadSum;
-
-impl std::fmt::Display for BadSum {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("a bad sum")
-    }
-}
-
-impl std::error::Error for BadSum {}
 
 #[item_writer("FailingSums")]
 impl FailingSums {
-    #[open]
-    fn open(&mut self, _checkpoint: Option<()>) {}
     #[write_items]
     fn write(&mut self, numbers: &[u64], _tx: &mut ChunkTransaction) -> Result<(), BadSum> {
-        if numbers.contains(&self.bad) && self.failed.fetch_add(1, Ordering::Relaxed) < self.times {
-            return Err(BadSum);
-        }
-        Ok(())
+        let fails = numbers.contains(&self.bad) && !self.has_failed;
+        self.has_failed |= fails;
+        if fails { Err(BadSum) } else { Ok(()) }
     }
-    #[get_checkpoint_info]
-    fn checkpoint(&mut self) {}
 }
 
 fn sums(attributes: &str, rules: &str) -> Stage {
@@ -261,96 +232,49 @@ fn data_of_a_pipeline_is_committed_with_its_chunk() {
     assert_eq!(data(&stage, again), ["sum=21"]);
 }
 
-/// Items that are read again after a rollback are added once; items that are kept are not read again, and their data stays.
+/// Items that are read again after a rollback are added once, to the data of the job and to the user data of the step, also before the
+/// first commit; items that are kept are not read again, and their data stays.
 ///
-/// Spec: DATA-01
+/// Spec: CTX-25, DATA-01
 #[test]
 fn data_of_retried_items_counts_once() {
-    for (attributes, log) in [
+    let again = r#"buffer-reads="false""#;
+    for (attributes, user_data, bad, log) in [
         (
-            r#"buffer-reads="false""#,
-            ["1: 1", "2: 3", "3: 6", "4: 10", "3: 6", "4: 10"].as_slice(),
+            again,
+            "false",
+            "4",
+            &["1: 1", "2: 3", "3: 6", "4: 10", "3: 6", "4: 10"][..],
         ),
-        ("", &["1: 1", "2: 3", "3: 6", "4: 10"]),
+        (
+            again,
+            "true",
+            "4",
+            &["1: 1", "2: 3", "3: 6", "4: 10", "3: 6", "4: 10"],
+        ),
+        (
+            again,
+            "true",
+            "2",
+            &["1: 1", "2: 3", "1: 1", "2: 3", "3: 6", "4: 10"],
+        ),
+        ("", "false", "4", &["1: 1", "2: 3", "3: 6", "4: 10"]),
     ] {
         let stage = sums(attributes, RETRIES);
-        let execution = stage.start("job", [("bad", "4"), ("items", "4")]);
-        assert_eq!(stage.log(), log, "{attributes}");
-        assert_eq!(data(&stage, execution), ["sum=10"], "{attributes}");
-    }
-}
-
-/// Reads numbers, and adds them to the persistent user data of the step.
-#[derive(BatchArtifact)]
-struct SummingStep {
-    #[batch_property]
-    log: String,
-    #[batch_property(value = "4")]
-    items: u64,
-    next: u64,
-    #[batch_context]
-    step: StepContext,
-}
-
-#[item_reader("SummingStep")]
-impl SummingStep {
-    #[open]
-    fn open(&mut self, checkpoint: Option<u64>) {
-        self.next = checkpoint.unwrap_or(1);
-    }
-    #[read_item]
-    fn read(&mut self) -> Result<Option<u64>, BatchError> {
-        let number = self.next;
-        if number > self.items {
-            return Ok(None);
-        }
-        self.next += 1;
-        let sum = self.step.persistent_user_data::<u64>()?.unwrap_or(0) + number;
-        self.step.set_persistent_user_data(&sum)?;
-        say(&self.log, format!("{number}: {sum}"));
-        Ok(Some(number))
-    }
-    #[get_checkpoint_info]
-    fn checkpoint(&mut self) -> u64 {
-        self.next
-    }
-}
-
-/// The persistent user data of a step, too: also before its first commit.
-///
-/// Spec: CTX-25
-#[test]
-fn user_data_of_items_that_are_read_again_counts_once() {
-    for (bad, expected) in [
-        ("2", ["1: 1", "2: 3", "1: 1", "2: 3", "3: 6", "4: 10"]),
-        ("4", ["1: 1", "2: 3", "3: 6", "4: 10", "3: 6", "4: 10"]),
-    ] {
-        let chunk = format!(
-            r#"<step id="copy"><chunk reader="SummingStep" processor="SameNumber" writer="FailingSums" commit-interval="2"
-               buffer-reads="false">{RETRIES}</chunk></step>"#
-        );
-        let stage = Stage::new(&job(&chunk));
-        stage.start("job", [("bad", bad)]);
-        assert_eq!(stage.log(), expected, "{bad}");
+        let execution = stage.start("job", [("bad", bad), ("items", "4"), ("user_data", user_data)]);
+        assert_eq!(stage.log(), log, "{attributes} {user_data}");
+        let expected: &[&str] = if user_data == "true" { &[] } else { &["sum=10"] };
+        assert_eq!(data(&stage, execution), expected, "{attributes} {user_data}");
     }
 }
 
 /// Stores the result of the decision, and the count of decisions.
-#[derive(BatchArtifact)]
-struct DataDecider {
-    #[batch_context]
-    job: JobContext,
-}
-
 #[decider("DataDecider")]
-impl DataDecider {
-    #[decide]
-    fn decide(&mut self) -> Result<String, BatchError> {
-        let sum: Option<u64> = self.job.persistent_data("sum")?;
-        let decision = if sum > Some(20) { "LARGE" } else { "SMALL" };
-        self.job.set_persistent_data("decision", decision)?;
-        Ok(decision.into())
-    }
+fn data_decider(#[batch_context] job: &JobContext) -> Result<String, BatchError> {
+    let sum: Option<u64> = job.persistent_data("sum")?;
+    let decision = if sum > Some(20) { "LARGE" } else { "SMALL" };
+    job.set_persistent_data("decision", decision)?;
+    Ok(decision.into())
 }
 
 /// Stores data before the first step and after the last.
@@ -376,39 +300,28 @@ impl DataListener {
 /// Spec: DATA-01
 #[test]
 fn deciders_and_listeners_of_the_job_see_and_store_data() {
-    let stage = Stage::new(&job(r#"<listeners><listener ref="DataListener"/></listeners>
+    let elements = r#"<listeners><listener ref="DataListener"/></listeners>
         <step id="copy" next="decide"><chunk reader="Summing" processor="SameNumber" writer="FailingSums" commit-interval="2"/></step>
-        <decision id="decide" ref="DataDecider"><end on="*"/></decision>"#));
-    let execution = stage.start("job", [("items", "6")]);
-    assert_eq!(
-        data(&stage, execution),
-        [r#"after="LARGE""#, "before=true", r#"decision="LARGE""#, "sum=21"]
-    );
+        <decision id="decide" ref="DataDecider"><end on="*"/></decision>"#;
+    let (stage, execution) = started(elements, [("items", "6")]);
+    let expected = [r#"after="LARGE""#, "before=true", r#"decision="LARGE""#, "sum=21"];
+    assert_eq!(data(&stage, execution), expected);
 }
 
 /// Stores a datum under the name of its step, after it has met the others at a gate.
-#[derive(BatchArtifact)]
-struct Parallel {
-    #[batch_property]
-    folder: String,
-    #[batch_context]
-    job: JobContext,
-    #[batch_context]
-    step: StepContext,
-}
-
 #[batchlet("Parallel")]
-impl Parallel {
-    #[process]
-    fn process(&self) -> Result<String, BatchError> {
-        let gate = Gate::of(&self.folder);
-        gate.open(self.step.id());
-        for other in ["a", "b", "c"] {
-            gate.pass(other);
-        }
-        self.job.set_persistent_data(self.step.id(), &1)?;
-        Ok("DONE".into())
+fn parallel(
+    #[batch_property] folder: &str,
+    #[batch_context] job: &JobContext,
+    #[batch_context] step: &StepContext,
+) -> Result<String, BatchError> {
+    let gate = Gate::of(folder);
+    gate.open(step.id());
+    for other in ["a", "b", "c"] {
+        gate.pass(other);
     }
+    job.set_persistent_data(step.id(), &1)?;
+    Ok("DONE".into())
 }
 
 /// Flows of a split store data at the same time, and none is lost.
@@ -425,22 +338,14 @@ fn flows_of_a_split_store_data_at_the_same_time() {
 }
 
 /// Stores data when it is called for a partitioned flow, after all steps.
-#[derive(BatchArtifact)]
-struct DataCollector {
-    #[batch_context]
-    job: JobContext,
-    #[batch_context]
-    step: Option<StepContext>,
-}
-
 #[sub_job_collector("DataCollector")]
-impl DataCollector {
-    #[collect_sub_job_data]
-    fn collect(&mut self) -> Result<Option<String>, BatchError> {
-        assert!(self.step.is_none(), "a step commits its data");
-        self.job.set_persistent_data("collected", &true)?;
-        Ok(None)
-    }
+fn data_collector(
+    #[batch_context] job: &JobContext,
+    #[batch_context] step: Option<StepContext>,
+) -> Result<Option<String>, BatchError> {
+    assert!(step.is_none(), "a step commits its data");
+    job.set_persistent_data("collected", &true)?;
+    Ok(None)
 }
 
 /// Data of a flow of a split that no step of it commits is committed when the flow ends.
@@ -448,36 +353,26 @@ impl DataCollector {
 /// Spec: DATA-01
 #[test]
 fn data_after_the_last_step_of_a_flow_is_kept() {
-    let flow = format!(
-        r#"<flow id="f">{}<partition instances="2"/></flow>"#,
-        batchlet("a", "DataReader")
+    let reader = batchlet("a", "DataReader");
+    let elements = format!(
+        r#"<split id="all"><flow id="f">{reader}<partition instances="2"/></flow>
+           <concurrency><collector ref="DataCollector"/></concurrency></split>"#
     );
-    let collector = r#"<concurrency><collector ref="DataCollector"/></concurrency>"#;
-    let stage = Stage::new(&job(&format!(r#"<split id="all">{flow}{collector}</split>"#)));
-    let execution = stage.start("job", [("day", "1")]);
+    let (stage, execution) = started(&elements, [("day", "1")]);
     assert_eq!(data(&stage, execution), ["collected=true"]);
 }
 
 /// Logs what the decider and the listener of the job have stored.
-#[derive(BatchArtifact)]
-struct DataReader {
-    #[batch_property]
-    log: String,
-    #[batch_context]
-    job: JobContext,
-    #[batch_context]
-    step: StepContext,
-}
-
 #[batchlet("DataReader")]
-impl DataReader {
-    #[process]
-    fn process(&self) -> Result<String, BatchError> {
-        let before: Option<bool> = self.job.persistent_data("before")?;
-        let decision: Option<String> = self.job.persistent_data("decision")?;
-        say(&self.log, format!("{} {before:?} {decision:?}", self.step.id()));
-        Ok("DONE".into())
-    }
+fn data_reader(
+    #[batch_property] log: &str,
+    #[batch_context] job: &JobContext,
+    #[batch_context] step: &StepContext,
+) -> Result<String, BatchError> {
+    let before: Option<bool> = job.persistent_data("before")?;
+    let decision: Option<String> = job.persistent_data("decision")?;
+    say(log, format!("{} {before:?} {decision:?}", step.id()));
+    Ok("DONE".into())
 }
 
 /// Data of deciders and job listeners is committed when they have returned: flows and partitions that follow see it.
@@ -491,14 +386,13 @@ fn threads_see_the_data_of_deciders_and_job_listeners() {
         <step id="b" next="second"><batchlet ref="DataReader"/><partition instances="1"/></step>
         <split id="second"><flow id="g"><step id="c"><batchlet ref="DataReader"/></step></flow></split>"#));
     stage.start("job", [("day", "1")]);
-    assert_eq!(
-        stage.log(),
-        [
-            "a Some(true) None",
-            r#"b Some(true) Some("SMALL")"#,
-            r#"c Some(true) Some("SMALL")"#
-        ]
-    );
+    let small = r#"Some(true) Some("SMALL")"#;
+    let expected = [
+        "a Some(true) None".to_owned(),
+        format!("b {small}"),
+        format!("c {small}"),
+    ];
+    assert_eq!(stage.log(), expected);
 }
 
 /// Between two flows of a split, too.
@@ -516,77 +410,42 @@ fn a_flow_sees_the_data_of_the_decider_before_it() {
 }
 
 /// Logs the datum `count`, and what happens if it changes data.
-#[derive(BatchArtifact)]
-struct DataPartition {
-    #[batch_property]
-    log: String,
-    #[batch_context]
-    job: JobContext,
-}
-
 #[batchlet("DataPartition")]
-impl DataPartition {
-    #[process]
-    fn process(&self) -> Result<String, BatchError> {
-        let count: Option<i64> = self.job.persistent_data("count")?;
-        let set = self.job.set_persistent_data("count", &7).unwrap_err();
-        let removed = self.job.remove_persistent_data("count").unwrap_err();
-        assert_eq!(set.to_string(), removed.to_string());
-        say(&self.log, format!("{count:?} {set}"));
-        Ok("DONE".into())
-    }
+fn data_partition(
+    #[batch_property] log: &str,
+    #[batch_context] job: &JobContext,
+) -> Result<String, BatchError> {
+    let count: Option<i64> = job.persistent_data("count")?;
+    let set = job.set_persistent_data("count", &7).unwrap_err();
+    let removed = job.remove_persistent_data("count").unwrap_err();
+    assert_eq!(set.to_string(), removed.to_string());
+    say(log, format!("{count:?} {set}"));
+    Ok("DONE".into())
 }
 
 /// Spec: DATA-01
 #[test]
 fn partitions_read_data_and_cannot_change_it() {
-    let stage = Stage::new(&job(
-        r#"<step id="one" next="two"><batchlet ref="DataKeeper"/></step>
-        <step id="two"><batchlet ref="DataPartition"/><partition instances="2"/></step>"#,
-    ));
-    let execution = stage.start("job", [("fail", "")]);
+    let elements = r#"<step id="one" next="two"><batchlet ref="DataKeeper"/></step>
+        <step id="two"><batchlet ref="DataPartition"/><partition instances="2"/></step>"#;
+    let (stage, execution) = started(elements, [("fail", "")]);
     let expected = "Some(1) cannot change the data `count`: a partition cannot change the data of the job; report to an analyzer, which can";
     assert_eq!(stage.log()[1..], [expected, expected]);
     assert!(data(&stage, execution).contains(&"count=1".to_owned()));
 }
 
 /// Tries names and values that are not possible.
-#[derive(BatchArtifact)]
-struct Misnamed {
-    #[batch_property]
-    log: String,
-    #[batch_context]
-    job: JobContext,
-}
-
 #[batchlet("Misnamed")]
-impl Misnamed {
-    #[process]
-    fn process(&self) -> Result<String, BatchError> {
-        for name in ["", "@class", "batch.x"] {
-            say(
-                &self.log,
-                self.job.set_persistent_data(name, &1).unwrap_err().to_string(),
-            );
-        }
-        let large = "x".repeat(1_048_575);
-        say(
-            &self.log,
-            self.job
-                .set_persistent_data("large", &large)
-                .unwrap_err()
-                .to_string(),
-        );
-        let keys = BTreeMap::from([((1, 2), 3)]);
-        say(
-            &self.log,
-            self.job
-                .set_persistent_data("keys", &keys)
-                .unwrap_err()
-                .to_string(),
-        );
-        Ok("DONE".into())
+fn misnamed(#[batch_property] log: &str, #[batch_context] job: &JobContext) -> Result<String, BatchError> {
+    for name in ["", "@class", "batch.x"] {
+        say(log, job.set_persistent_data(name, &1).unwrap_err().to_string());
     }
+    let (large, keys) = ("x".repeat(1_048_575), BTreeMap::from([((1, 2), 3)]));
+    let large = job.set_persistent_data("large", &large).unwrap_err();
+    let keys = job.set_persistent_data("keys", &keys).unwrap_err();
+    say(log, large.to_string());
+    say(log, keys.to_string());
+    Ok("DONE".into())
 }
 
 /// Spec: DATA-01
@@ -607,29 +466,21 @@ fn wrong_names_and_values_are_errors() {
 }
 
 /// Stores persistent user data of its step.
-#[derive(BatchArtifact)]
-struct WithUserData {
-    #[batch_property(value = "")]
-    fail: String,
-    #[batch_context]
-    step: StepContext,
-}
-
 #[batchlet("WithUserData")]
-impl WithUserData {
-    #[process]
-    fn process(&self) -> Result<String, BatchError> {
-        let batch = Batch {
-            id: 7,
-            files: vec!["a".into()],
-            rate: 1.0,
-            note: None,
-        };
-        self.step.set_persistent_user_data(&batch)?;
-        match self.fail.as_str() {
-            "yes" => Err(BatchError::msg("as requested")),
-            _ => Ok("DONE".into()),
-        }
+fn with_user_data(
+    #[batch_property(value = "")] fail: &str,
+    #[batch_context] step: &StepContext,
+) -> Result<String, BatchError> {
+    let batch = Batch {
+        id: 7,
+        files: vec!["a".into()],
+        rate: 1.0,
+        note: None,
+    };
+    step.set_persistent_user_data(&batch)?;
+    match fail {
+        "yes" => Err(BatchError::msg("as requested")),
+        _ => Ok("DONE".into()),
     }
 }
 
@@ -649,10 +500,7 @@ fn fields_of_the_user_data_are_promoted() {
     assert_eq!(data(&stage, again), [r#"files=["a"]"#, "id=7"]);
     for wrong in ["a,,b", "batch.a"] {
         let problem = refused(&promoting(wrong), "job", [("day", "1")]);
-        assert!(
-            problem.contains("expected names, separated by commas"),
-            "{problem}"
-        );
+        assert_contains(&problem, "expected names, separated by commas");
     }
 }
 

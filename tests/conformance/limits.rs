@@ -3,13 +3,20 @@
 use batch_runtime::prelude::*;
 use insta::assert_snapshot;
 
-use crate::artifacts::{job, refused, restart_with, started, tree};
-use crate::sequence::{meeting, run, task};
-use batch_runtime::JobParameters;
+use crate::artifacts::{
+    assert_completed, assert_contains, assert_starts, first_step_execution, job, job_execution, refused,
+    restart_with, started, tree,
+};
+use crate::sequence::{done, meeting, run, task};
 use batch_tests::stage::Stage;
 
 fn with_timeout(name: &str, seconds: &str) -> String {
     format!(r#"<properties><property name="{name}" value="{seconds}"/></properties>"#)
+}
+
+/// Gives a step of a batchlet a timeout.
+fn limited(step: &str, name: &str, seconds: &str) -> String {
+    step.replace("<batchlet", &(with_timeout(name, seconds) + "<batchlet"))
 }
 
 /// A step that exceeds its timeout is stopped as by a stop request, and fails; a transition element may continue the
@@ -18,11 +25,9 @@ fn with_timeout(name: &str, seconds: &str) -> String {
 /// Spec: SEQ-23, BLET-06
 #[test]
 fn a_step_that_exceeds_its_timeout_fails() {
-    let waiting = meeting("a", "", "", "wait", r#"<next on="FAILED" to="two"/>"#).replace(
-        "<batchlet",
-        &format!("{}<batchlet", with_timeout("batch.step.timeout", "1")),
-    );
-    assert_snapshot!(run(&(waiting + &task("two", "", "DONE", ""))), @r"
+    let waiting = meeting("a", "", "", "wait", r#"<next on="FAILED" to="two"/>"#);
+    let waiting = limited(&waiting, "batch.step.timeout", "1");
+    assert_snapshot!(run(&(waiting + &done("two"))), @r"
     job job COMPLETED
       step a FAILED | step `a` exceeded its timeout of 1s
       step two COMPLETED DONE
@@ -33,11 +38,9 @@ fn a_step_that_exceeds_its_timeout_fails() {
 /// A step within its timeout is not affected.
 #[test]
 fn a_step_within_its_timeout_completes() {
-    let quick = task("one", "next=\"two\"", "DONE", "").replace(
-        "<batchlet",
-        &format!("{}<batchlet", with_timeout("batch.step.timeout", "3600")),
-    );
-    let (stage, execution) = started(&(quick + &task("two", "", "DONE", "")), ());
+    let quick = task("one", "next=\"two\"", "DONE", "");
+    let quick = limited(&quick, "batch.step.timeout", "3600");
+    let (stage, execution) = started(&(quick + &done("two")), ());
     assert_snapshot!(tree(&stage, execution), @r"
     job job COMPLETED
       step one COMPLETED DONE
@@ -48,9 +51,8 @@ fn a_step_within_its_timeout_completes() {
 /// A job that exceeds its timeout is stopped, and fails; a restart resumes.
 #[test]
 fn a_job_that_exceeds_its_timeout_fails() {
-    let elements = with_timeout("batch.job.timeout", "1")
-        + &meeting("a", "next=\"two\"", "", "wait", "")
-        + &task("two", "", "DONE", "");
+    let elements =
+        with_timeout("batch.job.timeout", "1") + &meeting("a", "next=\"two\"", "", "wait", "") + &done("two");
     assert_snapshot!(run(&elements), @r"
     job job FAILED | job `job` exceeded its timeout of 1s
       step a STOPPED a MET
@@ -60,12 +62,8 @@ fn a_job_that_exceeds_its_timeout_fails() {
 
 #[test]
 fn a_time_out_is_a_number_of_seconds() {
-    let elements = with_timeout("batch.job.timeout", "soon")
-        + &task("one", "", "DONE", "").replace(
-            "<batchlet",
-            &format!("{}<batchlet", with_timeout("batch.step.timeout", "0")),
-        );
-    let stage = Stage::new(&job(&elements));
+    let step = limited(&done("one"), "batch.step.timeout", "0");
+    let stage = Stage::new(&job(&(with_timeout("batch.job.timeout", "soon") + &step)));
     assert_snapshot!(refused(&stage, "job", ()), @r#"
     cannot start job `job`: its definition is invalid
     error[ART0012]: invalid value "soon" for `batch.job.timeout`
@@ -89,22 +87,13 @@ fn a_time_out_is_a_number_of_seconds() {
 fn a_step_timeout_of_a_job_applies_to_its_steps() {
     let steps = with_timeout("batch.step.timeout", "1") + &meeting("a", "", "", "wait", "");
     let (stage, execution) = started(&steps, ());
-    assert!(
-        stage
-            .tree(execution)
-            .contains("step `a` exceeded its timeout of 1s"),
-        "{}",
-        tree(&stage, execution)
-    );
+    assert_contains(&stage.tree(execution), "step `a` exceeded its timeout of 1s");
 }
 
 #[test]
 fn a_property_of_a_job_is_rejected_on_a_step() {
-    let step = task("one", "", "DONE", "").replace(
-        "<batchlet",
-        &format!("{}<batchlet", with_timeout("batch.job.timeout", "60")),
-    );
-    assert_snapshot!(refused(&Stage::new(&job(&step)), "job", JobParameters::new()), @r#"
+    let step = limited(&done("one"), "batch.job.timeout", "60");
+    assert_snapshot!(refused(&Stage::new(&job(&step)), "job", ()), @r#"
     cannot start job `job`: its definition is invalid
     error[ART0012]: `batch.job.timeout` is a property of a job, not of a step
      --> jobs/job.xml:2:45
@@ -140,29 +129,13 @@ impl Endless {
     }
 }
 
-#[derive(BatchArtifact)]
-struct NoneOf;
-
-#[item_processor]
-impl NoneOf {
-    #[process_item]
-    fn process(&mut self, _number: u64) -> Option<u64> {
-        None
-    }
+#[item_processor("NoneOf")]
+fn none_of(_number: u64) -> Option<u64> {
+    None
 }
 
-#[derive(BatchArtifact)]
-struct Nothing;
-
-#[item_writer]
-impl Nothing {
-    #[open]
-    fn open(&mut self, _: Option<()>) {}
-    #[write_items]
-    fn write(&mut self, _: &[u64]) {}
-    #[get_checkpoint_info]
-    fn checkpoint(&mut self) {}
-}
+#[item_writer("Nothing")]
+fn nothing(_: &[u64]) {}
 
 /// Returns a chunk job whose step has a property.
 fn endless(property: &str, value: &str, of_reader: &str) -> String {
@@ -180,7 +153,7 @@ fn endless(property: &str, value: &str, of_reader: &str) -> String {
 fn a_step_without_a_heartbeat_fails() {
     let stage = Stage::new(&endless("batch.step.heartbeat", "1", ""));
     let execution = stage.start("job", ());
-    let ended = stage.operator().step_executions(execution).unwrap().remove(0);
+    let ended = first_step_execution(&stage, execution);
     assert_snapshot!(ended.exit_message, @r#"
     step `load` exceeded its heartbeat of 1s: it neither committed nor called `StepContext::heartbeat()` while reading or processing items (commits so far: 0); call it more often, or raise `batch.step.heartbeat`
     "#);
@@ -209,31 +182,17 @@ fn a_checkpoint_has_a_maximum_size() {
         ("2000000", 1 << 20, "COMPLETED"),
     ] {
         let stage = Stage::new(&endless("batch.checkpoint.limit", limit, &bytes(size)));
-        let execution = stage.start("job", ());
-        let ended = stage.operator().wait(execution).unwrap();
+        let ended = job_execution(&stage, stage.start("job", ()));
         assert_eq!(ended.status.as_str(), status, "{size}: {}", ended.exit_message);
     }
     let stage = Stage::new(&endless("other", "1", &bytes(1 << 20)));
-    let execution = stage.start("job", ());
-    assert_snapshot!(stage.operator().wait(execution).unwrap().exit_message, @"the checkpoint of reader `Endless` has 1048578 bytes, more than the 1048576 of `batch.checkpoint.limit`; store a position instead of data, or set this property of the step to a larger number of bytes");
+    assert_snapshot!(job_execution(&stage, stage.start("job", ())).exit_message, @"the checkpoint of reader `Endless` has 1048578 bytes, more than the 1048576 of `batch.checkpoint.limit`; store a position instead of data, or set this property of the step to a larger number of bytes");
 }
 
 /// Stores the number of bytes in its property.
-#[derive(BatchArtifact)]
-struct Hoarder {
-    #[batch_property(name = "bytes")]
-    bytes: usize,
-    #[batch_context]
-    step: StepContext,
-}
-
-#[batchlet]
-impl Hoarder {
-    #[process]
-    fn process(&self) -> Result<String, BatchError> {
-        self.step.set_persistent_user_data(&"x".repeat(self.bytes))?;
-        Ok("STORED".into())
-    }
+#[batchlet("Hoarder")]
+fn hoarder(#[batch_property] bytes: usize, #[batch_context] step: &StepContext) -> Result<(), BatchError> {
+    step.set_persistent_user_data(&"x".repeat(bytes))
 }
 
 /// Spec: CTX-23
@@ -241,15 +200,12 @@ impl Hoarder {
 fn persistent_user_data_has_a_maximum_size() {
     let step = r#"<step id="one"><batchlet ref="Hoarder"><properties><property name="bytes" value="BYTES"/></properties></batchlet></step>"#;
     let (stage, execution) = started(&step.replace("BYTES", "1048574"), ());
-    assert_eq!(
-        stage.operator().wait(execution).unwrap().status.as_str(),
-        "COMPLETED"
-    );
+    assert_completed(&stage, execution);
     let (stage, execution) = started(&step.replace("BYTES", "1048575"), ());
-    let message = stage.operator().wait(execution).unwrap().exit_message;
-    assert!(
-        message.starts_with("the persistent user data has 1048577 bytes, more than the 1048576"),
-        "{message}"
+    let message = job_execution(&stage, execution).exit_message;
+    assert_starts(
+        &message,
+        "the persistent user data has 1048577 bytes, more than the 1048576",
     );
 }
 
@@ -258,13 +214,14 @@ fn persistent_user_data_has_a_maximum_size() {
 /// Spec: BLET-06
 #[test]
 fn a_later_batchlet_is_cancelled_too() {
-    let limited = |id: &str, transitions: &str| {
-        meeting(id, "", "", "wait", transitions).replace(
-            "<batchlet",
-            &format!("{}<batchlet", with_timeout("batch.step.timeout", "1")),
+    let step = |id: &str, transitions: &str| {
+        limited(
+            &meeting(id, "", "", "wait", transitions),
+            "batch.step.timeout",
+            "1",
         )
     };
-    let steps = limited("a", r#"<next on="FAILED" to="b"/>"#) + &limited("b", "");
+    let steps = step("a", r#"<next on="FAILED" to="b"/>"#) + &step("b", "");
     assert_snapshot!(run(&steps), @r"
     job job FAILED | step `b` exceeded its timeout of 1s
       step a FAILED | step `a` exceeded its timeout of 1s
@@ -306,32 +263,20 @@ fn user_data_is_stored_as_of_the_checkpoint() {
         .replace("\"Nothing\"", "\"CountsCheckpoints\"");
     let stage = Stage::new(&xml);
     let execution = stage.start("job", ());
-    let ended = stage.operator().step_executions(execution).unwrap().remove(0);
-    let stored = stage
-        .outside()
-        .rows("SELECT SHORT_CONTEXT AS text FROM BATCH_STEP_EXECUTION_CONTEXT");
+    let ended = first_step_execution(&stage, execution);
+    let stored = "SELECT SHORT_CONTEXT AS text FROM BATCH_STEP_EXECUTION_CONTEXT";
+    let stored = stage.outside().rows(stored).remove(0);
     let expected = format!(r#""batch.persistent.user.data":"{}""#, ended.counters.commits);
-    assert!(stored[0].contains(&expected), "{expected}: {}", stored[0]);
+    assert_contains(&stored, &expected);
 }
 
 /// Stores data, and reports what it finds.
-#[derive(BatchArtifact)]
-struct Remembers {
-    #[batch_property(name = "log")]
-    log: String,
-    #[batch_context]
-    step: StepContext,
-}
-
-#[batchlet]
-impl Remembers {
-    #[process]
-    fn process(&self) -> Result<String, BatchError> {
-        let found: Option<String> = self.step.persistent_user_data()?;
-        batch_tests::stage::say(&self.log, format!("found {found:?}"));
-        self.step.set_persistent_user_data(&"kept".to_owned())?;
-        Ok("DONE".into())
-    }
+#[batchlet("Remembers")]
+fn remembers(#[batch_property] log: &str, #[batch_context] step: &StepContext) -> Result<String, BatchError> {
+    let found: Option<String> = step.persistent_user_data()?;
+    batch_tests::stage::say(log, format!("found {found:?}"));
+    step.set_persistent_user_data(&"kept".to_owned())?;
+    Ok("DONE".into())
 }
 
 /// A completed step that runs again begins without the data of its former run.

@@ -5,14 +5,14 @@ use std::sync::{Arc, Condvar, Mutex};
 use std::time::Duration;
 
 use batch_runtime::observer::{Dataset, DatasetRole, JobEvent, JobEventKind};
-use batch_runtime::parameters::{ParameterValue, SecretReference};
+use batch_runtime::parameters::ParameterValue;
 use batch_runtime::prelude::*;
-use batch_runtime::{BatchRuntime, BatchStatus, JobExecutionId, JobParameters};
+use batch_runtime::{BatchRuntime, BatchStatus, JobParameters};
 use batch_tests::fleet::until;
 use batch_tests::stage::Stage;
 use insta::assert_snapshot;
 
-use super::artifacts::{Gate, chunk_job, job, job_execution, restart_with, without_lines};
+use super::artifacts::{Gate, assert_completed, chunk_job, job, restart_with, secret, without_lines};
 use super::faults::{RULES, faulty_job, make_table};
 
 /// What an observer has received.
@@ -31,16 +31,47 @@ impl Received {
 
     /// Returns the lines up to the `ends`th end of a job, which the observer may still have to receive.
     fn until(&self, ends: usize) -> Vec<String> {
+        let is_end = |line: &&String| line.starts_with("job ended");
+        self.wait_while(|lines| lines.iter().filter(is_end).count() < ends)
+    }
+
+    /// Returns the lines as soon as none is missing.
+    fn wait_while(&self, is_missing: impl Fn(&[String]) -> bool) -> Vec<String> {
         let (lines, changed) = &*self.0;
-        let is_missing = |lines: &mut Vec<String>| {
-            lines.iter().filter(|line| line.starts_with("job ended")).count() < ends
-        };
         let limit = Duration::from_secs(120);
-        let waited = changed.wait_timeout_while(lines.lock().unwrap(), limit, is_missing);
+        let waited = changed.wait_timeout_while(lines.lock().unwrap(), limit, |lines| is_missing(lines));
         let (lines, timeout) = waited.unwrap();
         assert!(!timeout.timed_out(), "{lines:?}");
         lines.clone()
     }
+
+    /// Returns the lines up to the first end of a job that contain a text.
+    fn with(&self, text: &str) -> Vec<String> {
+        let mut lines = self.until(1);
+        lines.retain(|line| line.contains(text));
+        lines
+    }
+
+    /// Runs a job of these elements to its end, and returns the lines.
+    fn of_job(elements: &str, parameters: impl Into<JobParameters>) -> Vec<String> {
+        let (stage, received) = observed(&job(elements));
+        stage.start("job", parameters);
+        received.until(1)
+    }
+}
+
+/// Returns a stage with an observer.
+fn observed(xml: &str) -> (Stage, Received) {
+    let received = Received::default();
+    let stage = Stage::configured(xml, |builder| builder.observer(received.observer()));
+    (stage, received)
+}
+
+/// Returns the position of the first line that contains a text.
+#[track_caller]
+fn position(lines: &[String], text: &str) -> usize {
+    let found = lines.iter().position(|line| line.contains(text));
+    found.unwrap_or_else(|| panic!("{text}: {lines:#?}"))
 }
 
 fn shown(event: &JobEvent) -> String {
@@ -82,6 +113,16 @@ fn shown(event: &JobEvent) -> String {
         JobEventKind::ItemSkipped { phase, error } => format!("skipped {phase:?} {error}"),
         JobEventKind::ItemRetried { phase, error } => format!("retried {phase:?} {error}"),
         JobEventKind::EventsDropped { count } => format!("dropped {count}"),
+        JobEventKind::DatasetUsed(dataset) => {
+            let Dataset {
+                role,
+                namespace,
+                name,
+                fields,
+                ..
+            } = &**dataset;
+            format!("dataset {role:?} {namespace} {name} {}", fields.len())
+        }
         other => format!("{other:?}"),
     };
     format!("{place}{what}")
@@ -92,9 +133,7 @@ fn shown(event: &JobEvent) -> String {
 /// Spec: OBS-01, OBS-02
 #[test]
 fn an_observer_sees_chunks_skips_and_retries() {
-    let received = Received::default();
-    let xml = faulty_job("", "TableOut", "commit-interval=\"2\"", RULES);
-    let stage = Stage::configured(&xml, |builder| builder.observer(received.observer()));
+    let (stage, received) = observed(&faulty_job("", "TableOut", "commit-interval=\"2\"", RULES));
     make_table(&stage);
     let faults = "read 2: Skip; process 4: Skip; has n5: Retry x1; has n7: Fatal";
     let first = stage.start("job", [("faults", faults), ("items", "8")]);
@@ -125,12 +164,10 @@ fn an_observer_sees_chunks_skips_and_retries() {
 /// Spec: OBS-01, TURN-03
 #[test]
 fn an_observer_sees_the_wait_for_a_turn() {
-    let received = Received::default();
-    let xml = job(
+    let (stage, received) = observed(&job(
         r#"<properties><property name="batch.job.concurrency" value="queue"/></properties>
         <step id="one"><batchlet ref="TurnHolder"/></step>"#,
-    );
-    let stage = Stage::configured(&xml, |builder| builder.observer(received.observer()));
+    ));
     let (gate, operator) = (Gate::at(&stage), stage.operator());
     let begin = |name| operator.launch("job", [("name", name)]).unwrap();
     let waits_for = |execution, before| {
@@ -149,18 +186,10 @@ fn an_observer_sees_the_wait_for_a_turn() {
     gate.open("c");
     let mut turns = received.until(3);
     turns.retain(|line| line.contains("Turn"));
-    assert_eq!(
-        turns
-            .iter()
-            .filter(|line| line.starts_with("WaitsForTurn"))
-            .collect::<Vec<_>>(),
-        [
-            "WaitsForTurn { before: JobExecutionId(1) }",
-            "WaitsForTurn { before: JobExecutionId(1) }",
-            "WaitsForTurn { before: JobExecutionId(2) }",
-        ]
-    );
-    assert_eq!(turns.iter().filter(|line| *line == "TurnTaken").count(), 2);
+    let taken = turns.extract_if(.., |line| *line == "TurnTaken").count();
+    assert_eq!(taken, 2);
+    let waits = [1, 1, 2].map(|before| format!("WaitsForTurn {{ before: JobExecutionId({before}) }}"));
+    assert_eq!(turns, waits);
 }
 
 /// Partitions are planned, start and end, on separate threads.
@@ -168,39 +197,23 @@ fn an_observer_sees_the_wait_for_a_turn() {
 /// Spec: OBS-01, OBS-02
 #[test]
 fn an_observer_sees_partitions() {
-    let received = Received::default();
-    let xml = job(
-        "<step id=\"copy\"><chunk reader=\"Numbers\" processor=\"Labels\" writer=\"Lines\"/><partition instances=\"2\"/></step>",
+    let lines = Received::of_job(
+        r#"<step id="copy"><chunk reader="Numbers" processor="Labels" writer="Lines"/><partition instances="2"/></step>"#,
+        (),
     );
-    let stage = Stage::configured(&xml, |builder| builder.observer(received.observer()));
-    stage.start("job", ());
-    let lines = received.until(1);
-    let at = |line: &str| {
-        lines
-            .iter()
-            .position(|other| other.contains(line))
-            .unwrap_or_else(|| panic!("{line}: {lines:#?}"))
-    };
-    for partition in ["partition copy:1: ", "partition copy:2: "] {
-        assert!(
-            at("2 partitions of copy") < at(&format!("{partition}started")),
-            "{lines:#?}"
-        );
-        assert!(
-            at(&format!("{partition}started")) < at(&format!("{partition}committed")),
-            "{lines:#?}"
-        );
-        assert!(
-            at(&format!("{partition}committed")) < at(&format!("{partition}ended COMPLETED")),
-            "{lines:#?}"
-        );
-        assert!(
-            at(&format!("{partition}ended COMPLETED")) < at("step copy: ended COMPLETED"),
-            "{lines:#?}"
-        );
+    for number in [1, 2] {
+        let order = [
+            "2 partitions of copy",
+            &format!("partition copy:{number}: started"),
+            &format!("partition copy:{number}: committed"),
+            &format!("partition copy:{number}: ended COMPLETED"),
+            "step copy: ended COMPLETED",
+        ];
+        let order = order.map(|line| position(&lines, line));
+        assert!(order.is_sorted(), "{lines:#?}");
+        let end = format!("partition {number} of copy ended Some(Completed)");
+        position(&lines, &end);
     }
-    at("partition 1 of copy ended Some(Completed)");
-    at("partition 2 of copy ended Some(Completed)");
 }
 
 /// A request to stop, and a timeout, are events.
@@ -208,35 +221,22 @@ fn an_observer_sees_partitions() {
 /// Spec: OBS-01
 #[test]
 fn an_observer_sees_why_a_job_stops() {
-    let received = Received::default();
-    let xml = job(r#"<step id="wait"><batchlet ref="Task"/></step>"#);
-    let stage = Stage::configured(&xml, |builder| builder.observer(received.observer()));
+    let (stage, received) = observed(&job(r#"<step id="wait"><batchlet ref="Task"/></step>"#));
     let operator = stage.operator();
     let execution = operator.start("job", [("hold", "until cancelled")]).unwrap();
     Gate::at(&stage).pass("held");
     operator.stop(execution).unwrap();
     assert_eq!(operator.wait(execution).unwrap().status, BatchStatus::Stopped);
-    let lines = received.until(1);
-    let stops: Vec<_> = lines
-        .iter()
-        .filter(|line| line.starts_with("stop requested"))
-        .collect();
-    assert_eq!(stops, ["stop requested None"], "{lines:#?}");
+    assert_eq!(received.with("stop requested"), ["stop requested None"]);
 }
 
 /// Spec: OBS-01
 #[test]
 fn an_observer_sees_a_timeout() {
-    let received = Received::default();
-    let timeout = r#"<properties><property name="batch.job.timeout" value="1"/></properties>"#;
-    let xml = job(&format!(
-        r#"{timeout}<step id="wait"><batchlet ref="Task"/></step>"#
-    ));
-    let stage = Stage::configured(&xml, |builder| builder.observer(received.observer()));
-    stage.start("job", [("hold", "until cancelled")]);
-    let lines = received.until(1);
-    let stop = r#"stop requested Some("the job exceeded its timeout")"#;
-    assert!(lines.iter().any(|line| line == stop), "{lines:#?}");
+    let elements = r#"<properties><property name="batch.job.timeout" value="1"/></properties>
+        <step id="wait"><batchlet ref="Task"/></step>"#;
+    let lines = Received::of_job(elements, [("hold", "until cancelled")]);
+    position(&lines, r#"stop requested Some("the job exceeded its timeout")"#);
 }
 
 /// A partition of a flow starts and ends like a partition of a step.
@@ -244,13 +244,10 @@ fn an_observer_sees_a_timeout() {
 /// Spec: OBS-01, OBS-02
 #[test]
 fn an_observer_sees_partitions_of_flows() {
-    let received = Received::default();
-    let xml = job(
+    let lines = Received::of_job(
         r#"<flow id="both"><step id="one"><batchlet ref="Task"/></step><partition instances="2"/></flow>"#,
+        (),
     );
-    let stage = Stage::configured(&xml, |builder| builder.observer(received.observer()));
-    stage.start("job", ());
-    let lines = received.until(1);
     for expected in [
         "2 partitions of both",
         "partition both:1: started after 0 items",
@@ -258,10 +255,7 @@ fn an_observer_sees_partitions_of_flows() {
         "partition both:2: ended COMPLETED read 0 written 0 commits 0 rollbacks 0",
         "partition 2 of both ended Some(Completed)",
     ] {
-        assert!(
-            lines.iter().any(|line| line == expected),
-            "{expected}: {lines:#?}"
-        );
+        position(&lines, expected);
     }
 }
 
@@ -270,37 +264,29 @@ fn an_observer_sees_partitions_of_flows() {
 /// Spec: OBS-01, OBS-02, OBS-07
 #[test]
 fn observers_see_a_takeover_and_a_loss() {
-    let (lost, takes) = (Received::default(), Received::default());
-    let xml = job(r#"<step id="wait"><batchlet ref="Task"/></step>"#);
-    let stage = Stage::configured(&xml, |builder| builder.observer(lost.observer()));
+    let takes = Received::default();
+    let (stage, lost) = observed(&job(r#"<step id="wait"><batchlet ref="Task"/></step>"#));
     let operator = stage.operator();
     let execution = operator.start("job", [("hold", "until opened")]).unwrap();
     Gate::at(&stage).pass("held");
     let dead = "UPDATE BATCH_JOB_INSTANCE_LEASE SET OWNER = 'nobody/1/dead', EXPIRES_AT = 1";
     stage.outside().execute(dead).unwrap();
     let runtime = stage.another_runtime_with(|builder| {
-        builder
-            .observer(takes.observer())
-            .lease_time(Duration::from_millis(500))
+        let builder = builder.observer(takes.observer());
+        builder.lease_time(Duration::from_millis(500))
     });
     let other = runtime.job_operator();
     let again = other.restart(execution, [("hold", "")]).unwrap();
     assert_eq!(other.wait(again).unwrap().status, BatchStatus::Completed);
-    assert_eq!(
-        takes.until(1)[..3],
-        [r#"closed 1 FAILED ["wait"]"#, "took over 1", "job started job 2"]
-    );
+    let expected = [r#"closed 1 FAILED ["wait"]"#, "took over 1", "job started job 2"];
+    assert_eq!(takes.until(1)[..3], expected);
     Gate::at(&stage).open("go");
     assert!(operator.wait(execution).is_err());
     drop(operator);
     drop(stage);
     let lines = lost.0.0.lock().unwrap();
-    for expected in ["step wait: StepLost", "JobLost { cause: "] {
-        assert!(
-            lines.iter().any(|line| line.starts_with(expected)),
-            "{expected}: {lines:#?}"
-        );
-    }
+    position(&lines, "step wait: StepLost");
+    position(&lines, "JobLost { cause: ");
 }
 
 /// An observer that blocks does not delay the job; events that do not fit into its queue are dropped, and an event reports how many.
@@ -330,15 +316,10 @@ fn a_slow_observer_loses_events_and_nothing_else() {
     });
     // It ends while the observer waits in its first event.
     let execution = stage.start("job", [("items", ITEMS.to_string())]);
-    let ended = job_execution(&stage, execution);
-    assert_eq!(ended.status, BatchStatus::Completed);
+    assert_completed(&stage, execution);
     let all = quick.until(1).len();
     gate.open("go");
-    let (lines, changed) = &*received.0;
-    let is_missing = |lines: &mut Vec<String>| (lines.len() as u64 + *dropped.lock().unwrap()) < all as u64;
-    let waited = changed.wait_timeout_while(lines.lock().unwrap(), Duration::from_secs(120), is_missing);
-    let (lines, timeout) = waited.unwrap();
-    assert!(!timeout.timed_out(), "{} of {all}", lines.len());
+    let lines = received.wait_while(|lines| lines.len() as u64 + *dropped.lock().unwrap() < all as u64);
     assert!(*dropped.lock().unwrap() > 1_000, "{}", lines.len());
 }
 
@@ -354,9 +335,7 @@ fn an_observer_may_panic() {
         panic!("an observer");
     };
     let stage = Stage::configured(&chunk_job(""), |builder| builder.observer(panics));
-    let execution = stage.start("job", ());
-    let ended = job_execution(&stage, execution);
-    assert_eq!(ended.status, BatchStatus::Completed);
+    assert_completed(&stage, stage.start("job", ()));
     assert!(received.until(1).len() > 3);
 }
 
@@ -367,24 +346,18 @@ fn an_observer_may_panic() {
 fn the_last_events_arrive() {
     let stage = Stage::new(&chunk_job(""));
     let received = Received::default();
-    let runtime = BatchRuntime::builder()
+    let builder = BatchRuntime::builder()
         .repository("memory:")
         .job_path(stage.path().join("jobs").display().to_string())
-        .system_property("log", stage.log_name())
-        .observer(received.observer())
-        .build()
-        .unwrap();
+        .system_property("log", stage.log_name());
+    let runtime = builder.observer(received.observer()).build().unwrap();
     let operator = runtime.job_operator();
-    let execution: JobExecutionId = operator.start("job", ()).unwrap();
+    let execution = operator.start("job", ()).unwrap();
     operator.wait(execution).unwrap();
     drop((runtime, operator));
     let lines = received.0.0.lock().unwrap();
-    assert!(
-        lines
-            .last()
-            .is_some_and(|line| line.starts_with("job ended COMPLETED")),
-        "{lines:?}"
-    );
+    let last = lines.last().unwrap();
+    assert!(last.starts_with("job ended COMPLETED"), "{lines:?}");
 }
 
 /// The errors of skips, rollbacks and ends show no secrets.
@@ -397,14 +370,12 @@ fn an_observer_sees_no_secrets() {
         (policy, &["skipped Read"][..]),
         ("", &["rolled back", "job ended FAILED"]),
     ] {
-        let received = Received::default();
-        let chunk = r#"<chunk reader="Numbers" processor="Labels" writer="Lines"/>"#;
-        let xml = job(&format!(r#"<step id="copy">{properties}{chunk}</step>"#));
-        let stage = Stage::configured(&xml, |builder| builder.observer(received.observer()));
-        let file = stage.path().join("secret");
-        std::fs::write(&file, "read 2").unwrap();
-        let secret = SecretReference::File(file.display().to_string());
-        stage.start("job", JobParameters::new().with_secret("fail", secret));
+        let xml = format!(
+            r#"<step id="copy">{properties}<chunk reader="Numbers" processor="Labels" writer="Lines"/></step>"#
+        );
+        let (stage, received) = observed(&job(&xml));
+        let parameters = JobParameters::new().with_secret("fail", secret(&stage, "read 2"));
+        stage.start("job", parameters);
         let lines = received.until(1);
         assert!(lines.iter().all(|line| !line.contains("read 2")), "{lines:#?}");
         for start in hiding {
@@ -431,29 +402,21 @@ fn the_end_of_a_runtime_does_not_wait_for_ever() {
 }
 
 /// Reports a dataset twice, once more with a field, and then many others.
-#[derive(BatchArtifact)]
-struct Reporting {
-    #[batch_context]
-    step: StepContext,
-    #[batch_context]
-    job: JobContext,
-}
-
 #[batchlet("Reporting")]
-impl Reporting {
-    #[process]
-    fn run(&self) -> Result<String, BatchError> {
-        let dataset = Dataset::new(DatasetRole::Input, "file", "/in.csv");
-        self.step.report_dataset(dataset.clone());
-        self.step.report_dataset(dataset.clone());
-        let fields = [("id".to_owned(), Some("bigint".to_owned()))];
-        self.step.report_dataset(dataset.with_fields(fields));
-        for number in 0..1_000 {
-            let dataset = Dataset::new(DatasetRole::Output, "file", format!("/{number}"));
-            self.step.report_dataset(dataset);
-        }
-        Ok(self.job.repository_url())
+fn reporting(
+    #[batch_context] step: &StepContext,
+    #[batch_context] job: &JobContext,
+) -> Result<String, BatchError> {
+    let dataset = Dataset::new(DatasetRole::Input, "file", "/in.csv");
+    step.report_dataset(dataset.clone());
+    step.report_dataset(dataset.clone());
+    let fields = [("id".to_owned(), Some("bigint".to_owned()))];
+    step.report_dataset(dataset.with_fields(fields));
+    for number in 0..1_000 {
+        let dataset = Dataset::new(DatasetRole::Output, "file", format!("/{number}"));
+        step.report_dataset(dataset);
     }
+    Ok(job.repository_url())
 }
 
 /// A dataset is reported once, and not for each item; the number of datasets of a step execution is limited.
@@ -461,32 +424,19 @@ impl Reporting {
 /// Spec: LIN-02
 #[test]
 fn an_observer_sees_datasets_once() {
-    let xml = r#"<job id="job"><step id="only"><batchlet ref="Reporting"/></step></job>"#;
-    let received = Arc::new(Mutex::new(Vec::new()));
-    let seen = Arc::clone(&received);
-    let observer = move |event: &JobEvent| {
-        if let JobEventKind::DatasetUsed(dataset) = &event.kind {
-            let step = event.step.as_ref().unwrap().name.clone();
-            let (role, fields) = (dataset.role, dataset.fields.len());
-            let line = format!("{step}: {role:?} {} {} {fields}", dataset.namespace, dataset.name);
-            seen.lock().unwrap().push(line);
-        }
-    };
-    let stage = Stage::configured(xml, |builder| builder.observer(observer));
+    let xml = job(r#"<step id="only"><batchlet ref="Reporting"/></step>"#);
+    let (stage, received) = observed(&xml);
     stage.start("job", ());
-    stage.operator().flush_observers();
-    let received = received.lock().unwrap();
-    assert_eq!(
-        received[..3],
-        [
-            "only: Input file /in.csv 0",
-            "only: Input file /in.csv 1",
-            "only: Output file /0 0"
-        ]
-    );
-    assert_eq!(received.len(), 256);
+    let lines = received.with("dataset");
+    let expected = [
+        "step only: dataset Input file /in.csv 0",
+        "step only: dataset Input file /in.csv 1",
+        "step only: dataset Output file /0 0",
+    ];
+    assert_eq!(lines[..3], expected);
+    assert_eq!(lines.len(), 256);
     // Without an observer, nothing is reported.
-    Stage::new(xml).start("job", ());
+    Stage::new(&xml).start("job", ());
 }
 
 /// A nested job shows all jobs around it, from the inner to the outermost; parameters that were written by hand may name a circle.
@@ -494,16 +444,16 @@ fn an_observer_sees_datasets_once() {
 /// Spec: OBS-01, NEST-01
 #[test]
 fn an_observer_sees_all_outer_jobs() {
-    let seen: Arc<Mutex<Vec<Vec<String>>>> = Arc::default();
+    let seen: Arc<Mutex<Vec<String>>> = Arc::default();
     let seeing = Arc::clone(&seen);
     let step = r#"<step id="one"><batchlet ref="Task"/></step>"#;
     let stage = Stage::configured(&job(step), |builder| {
         builder.observer(move |event: &JobEvent| {
             if let JobEventKind::JobStarted = event.kind {
-                let outer =
-                    std::iter::successors(event.job.outer.as_deref(), |outer| outer.job.outer.as_deref());
+                let outer = event.job.outer.as_deref();
+                let outer = std::iter::successors(outer, |outer| outer.job.outer.as_deref());
                 let outer = outer.map(|outer| format!("{} of {}", outer.step, outer.job.instance));
-                seeing.lock().unwrap().push(outer.collect());
+                seeing.lock().unwrap().push(outer.collect::<Vec<_>>().join(", "));
             }
         })
     });
@@ -522,19 +472,8 @@ fn an_observer_sees_all_outer_jobs() {
     stage.operator().flush_observers();
     let mut seen = seen.lock().unwrap().clone();
     // The jobs start on separate threads, in any order.
-    seen.sort_by_key(Vec::len);
-    assert_eq!(
-        seen,
-        [
-            vec![],
-            vec!["step 2 of 1".to_owned()],
-            vec![
-                "step 3 of 2".to_owned(),
-                "step 2 of 1".to_owned(),
-                "step 1 of 3".to_owned()
-            ],
-        ]
-    );
+    seen.sort_by_key(String::len);
+    assert_eq!(seen, ["", "step 2 of 1", "step 3 of 2, step 2 of 1, step 1 of 3"]);
 }
 
 /// After the end of a job, a program flushes the observers to be sure that they have received it.

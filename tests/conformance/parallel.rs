@@ -4,7 +4,7 @@ use batch_runtime::BatchStatus;
 use batch_runtime::prelude::*;
 use batch_tests::stage::{Stage, said, say};
 
-use crate::artifacts::{CallLog, Gate, tree, wrapped};
+use crate::artifacts::{CallLog, Gate, listens, tree, wrapped};
 
 /// A batchlet step in partitions.
 pub(crate) fn partitioned(id: &str, attributes: &str, batchlet: &str, partition: &str) -> String {
@@ -112,34 +112,24 @@ impl Part {
 }
 
 /// Plans one partition for each name of `parts`.
-#[derive(BatchArtifact)]
-struct Planner {
-    #[batch_artifact]
-    log: CallLog,
-    #[batch_property]
-    parts: Vec<String>,
-    /// A number of partitions other than the number of parts.
-    #[batch_property]
-    count: Option<i32>,
-    /// True if the partitions get no properties.
-    #[batch_property(value = "false")]
-    bare: bool,
-}
-
-#[partition_algorithm]
-impl Planner {
-    #[calculate_partitions]
-    fn plan(&mut self) -> Result<PartitionPlan, BatchError> {
-        self.log.record("plan")?;
-        let mut plan = PartitionPlan::with_properties(self.parts.iter().map(|part| [("name", part)]));
-        if let Some(count) = self.count {
-            plan.set_sub_job_count(count);
-        }
-        if self.bare {
-            plan.set_sub_job_properties(None);
-        }
-        Ok(plan)
+#[partition_algorithm("Planner")]
+fn planner(
+    #[batch_artifact] log: &CallLog,
+    #[batch_property] parts: &[String],
+    // A number of partitions other than the number of parts.
+    #[batch_property] count: Option<i32>,
+    // True if the partitions get no properties.
+    #[batch_property(value = "false")] bare: bool,
+) -> Result<PartitionPlan, BatchError> {
+    log.record("plan")?;
+    let mut plan = PartitionPlan::with_properties(parts.iter().map(|part| [("name", part)]));
+    if let Some(count) = count {
+        plan.set_sub_job_count(count);
     }
+    if bare {
+        plan.set_sub_job_properties(None);
+    }
+    Ok(plan)
 }
 
 /// Records its calls, with all four methods.
@@ -305,64 +295,46 @@ struct Hearer {
 }
 
 impl Hearer {
-    fn say(&self, call: &str) {
+    fn say(&self, call: &str) -> Result<(), BatchError> {
         let step = self.step.as_ref().map_or("no step", StepContext::id);
         say(&self.log, format!("{} {call} {step}", self.name));
+        Ok(())
     }
 }
 
-#[step_listener]
-impl Hearer {
-    #[before_step]
-    fn before(&mut self) {
-        self.say("before");
-    }
-    #[after_step]
-    fn after(&mut self) {
-        self.say("after");
-    }
-}
+listens!(step_listener Hearer.say: before_step "before", after_step "after");
 
 #[item_read_listener]
 impl Hearer {
     #[after_read]
-    fn read(&mut self, item: &u64) {
-        self.say(&format!("read {item}"));
+    fn read(&mut self, item: &u64) -> Result<(), BatchError> {
+        self.say(&format!("read {item}"))
     }
 }
 
 /// Records each new maximum of concurrent threads; three threads wait for each other to reach it.
-#[derive(BatchArtifact)]
-struct Crowd {
-    #[batch_property]
-    log: String,
-    #[batch_property]
-    folder: String,
-    #[batch_property]
-    name: String,
-}
-
-#[batchlet]
-impl Crowd {
-    #[process]
-    fn process(&self) -> String {
-        let (now, most) = Gate::of(&self.folder).crowd(1);
-        if most {
-            say(&self.log, format!("{now} at the same time"));
-        }
-        let gate = Gate::of(&self.folder);
-        if now == 3 {
-            gate.open("three");
-            // A fourth thread would have time to arrive.
-            for _ in 0..20_000 {
-                std::thread::yield_now();
-            }
-        }
-        gate.pass("three");
-        assert!(!self.name.is_empty());
-        gate.crowd(-1);
-        String::from("DONE")
+#[batchlet("Crowd")]
+fn crowd(
+    #[batch_property] log: &str,
+    #[batch_property] folder: &str,
+    #[batch_property] name: &str,
+) -> String {
+    let (now, most) = Gate::of(folder).crowd(1);
+    if most {
+        say(log, format!("{now} at the same time"));
     }
+    let gate = Gate::of(folder);
+    if now == 3 {
+        gate.open("three");
+        // A fourth thread would have time to arrive.
+        for _ in 0..20_000 {
+            std::thread::yield_now();
+        }
+    }
+    gate.pass("three");
+    assert!(!name.is_empty());
+    gate.crowd(-1);
+    String::from("DONE")
 }
 
 /// Receives numbers.
@@ -384,17 +356,14 @@ struct Named {
     name: String,
 }
 
-#[logical_tx]
 impl Named {
-    #[logical_tx_begin]
-    fn begin(&mut self) {
-        say(&self.log, format!("{} begin", self.name));
-    }
-    #[logical_tx_rollback]
-    fn rollback(&mut self) {
-        say(&self.log, format!("{} rollback", self.name));
+    fn say(&self, call: &str) -> Result<(), BatchError> {
+        say(&self.log, format!("{} {call}", self.name));
+        Ok(())
     }
 }
+
+listens!(logical_tx Named.say: logical_tx_begin "begin", logical_tx_rollback "rollback");
 
 /// Receives nothing, and panics when it is dropped.
 #[derive(BatchArtifact)]

@@ -9,7 +9,7 @@ use batch_tests::fleet::until;
 use batch_tests::own_process;
 use batch_tests::stage::Stage;
 
-use crate::artifacts::{job, restart_with};
+use crate::artifacts::{assert_starts, job, restart_with};
 use crate::parallel::partition_of;
 use crate::s5_5_subjobs::BOTH;
 use crate::sequence::{flow, split};
@@ -71,9 +71,8 @@ fn run(stage: &Stage, number: usize) {
     let (name, value) = failures[number % failures.len()];
     let run = number.to_string();
     let operator = stage.operator();
-    let execution = operator
-        .start("job", [("run", run.as_str()), (name, value)])
-        .unwrap();
+    let parameters = [("run", run.as_str()), (name, value)];
+    let execution = operator.start("job", parameters).unwrap();
     if value == "true" {
         operator.stop(execution).unwrap();
     }
@@ -86,11 +85,7 @@ fn run(stage: &Stage, number: usize) {
     assert_eq!(ended, expected, "{}", stage.tree(execution));
     if ended != BatchStatus::Completed {
         let again = restart_with(stage, execution, [("run", run.as_str()), (name, "false")]);
-        assert!(
-            stage.tree(again).starts_with("job job COMPLETED"),
-            "{}",
-            stage.tree(again)
-        );
+        assert_starts(&stage.tree(again), "job job COMPLETED");
     }
     stage.log();
 }

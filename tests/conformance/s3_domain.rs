@@ -4,7 +4,9 @@ use batch_runtime::BatchStatus;
 use batch_tests::stage::Stage;
 use insta::assert_snapshot;
 
-use super::artifacts::{Gate, calls, chunk_job, job, restart_with, started, tree};
+use super::artifacts::{
+    Gate, assert_completed, calls, chunk_job, job, job_execution, restart_with, started, tree,
+};
 
 const TWO: &str =
     r#"<step id="one" next="two"><batchlet ref="Task"/></step><step id="two"><batchlet ref="Task"/></step>"#;
@@ -20,17 +22,14 @@ fn a_start_makes_an_instance_and_a_restart_an_execution() {
     let first = stage.start("job", [("fail", "process one")]);
     let second = stage.start("job", [("fail", "process one")]);
     let third = restart_with(&stage, first, [("fail", "")]);
-    let execution = |id| operator.job_execution(id).unwrap().unwrap();
+    let execution = |id| job_execution(&stage, id);
     let (a, b) = (execution(first).instance_id, execution(second).instance_id);
     assert_eq!(execution(third).instance_id, a, "a restart stays in its instance");
     assert!(a < b && first < second && second < third);
     assert_eq!(stage.executions(a), [third, first]);
     assert_eq!(stage.executions(b), [second]);
     let instances = operator.job_instances("job", 0, 9).unwrap();
-    assert_eq!(
-        instances.iter().map(|instance| instance.id).collect::<Vec<_>>(),
-        [b, a]
-    );
+    assert!(instances.iter().map(|instance| instance.id).eq([b, a]));
     assert_ne!(instances[0].job_key, instances[1].job_key);
     assert_eq!(execution(third).name(), format!("job:{a}:{third}"));
     // The last execution makes the instance complete; the earlier one is unchanged.
@@ -48,10 +47,7 @@ fn instances_do_not_share_state() {
     let first = stage.start("job", [("fail", "read 4")]);
     stage.log();
     stage.start("job", [("fail", "read 4")]);
-    assert_eq!(
-        calls(&stage, &["open"]),
-        "open reader at the beginning · open writer at the beginning"
-    );
+    assert_snapshot!(calls(&stage, &["open"]), @"open reader at the beginning · open writer at the beginning");
     stage.restart(first);
     assert_eq!(calls(&stage, &["open"]), "open reader at 2 · open writer at 2");
 }
@@ -65,17 +61,14 @@ fn two_instances_run_at_the_same_time() {
     let (operator, gate) = (stage.operator(), Gate::at(&stage));
     let hold = [("hold", "until opened")];
     let first = operator.start("job", hold).unwrap();
-    let second = std::thread::scope(|scope| {
-        scope
-            .spawn(|| stage.operator().start("job", hold).unwrap())
-            .join()
-            .unwrap()
-    });
+    let start = || stage.operator().start("job", hold).unwrap();
+    let second = std::thread::scope(|scope| scope.spawn(start).join().unwrap());
     gate.pass("held");
     assert_eq!(operator.running_executions("job").unwrap(), [second, first]);
     gate.open("go");
     for execution in [first, second] {
-        assert_eq!(operator.wait(execution).unwrap().status, BatchStatus::Completed);
+        operator.wait(execution).unwrap();
+        assert_completed(&stage, execution);
     }
     assert_eq!(operator.running_executions("job").unwrap(), []);
 }
@@ -110,12 +103,6 @@ fn only_started_steps_have_executions() {
 fn a_complete_instance_does_not_run_again() {
     let (stage, execution) = started(TWO, ());
     let refused = stage.operator().restart(execution, ()).unwrap_err();
-    assert_eq!(
-        refused.to_string(),
-        format!(
-            "this instance of job `job` is complete (execution {execution} ended COMPLETED); use other parameters for \
-             another instance, or `start`, which always creates a new one"
-        )
-    );
+    assert_snapshot!(refused, @"this instance of job `job` is complete (execution 1 ended COMPLETED); use other parameters for another instance, or `start`, which always creates a new one");
     assert_eq!(stage.operator().job_instance_count("job").unwrap(), 1);
 }

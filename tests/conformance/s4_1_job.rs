@@ -5,7 +5,7 @@ use batch_runtime::{BatchStatus, JobOperatorError, operator::StartError};
 use batch_tests::stage::Stage;
 use insta::assert_snapshot;
 
-use super::artifacts::{job, job_execution, refused, wrapped};
+use super::artifacts::{assert_matches, job, job_execution, listens, refused, wrapped};
 
 const STEP: &str = r#"<step id="one"><batchlet ref="Task"/></step>"#;
 
@@ -17,26 +17,18 @@ fn a_job_that_is_not_restartable_is_never_resumed() {
     let stage = Stage::new(&format!(r#"<job id="job" restartable="false">{STEP}</job>"#));
     let operator = stage.operator();
     let execution = stage.start("job", [("fail", "process one")]);
-    let before = operator.job_execution(execution).unwrap();
+    let before = job_execution(&stage, execution);
     let error = operator.restart(execution, ()).unwrap_err();
-    assert!(
-        matches!(
-            &error,
-            JobOperatorError::JobRestart {
-                cause: StartError::NotRestartable { .. },
-                ..
-            }
-        ),
-        "{error}"
-    );
     assert_snapshot!(error, @"cannot restart job execution 1: it is not restartable, and its instance already has execution 1");
-    assert_eq!(
-        operator.job_execution(execution).unwrap(),
-        before,
-        "nothing was changed"
+    assert_matches!(
+        error,
+        JobOperatorError::JobRestart {
+            cause: StartError::NotRestartable { .. },
+            ..
+        }
     );
-    let instance = before.unwrap().instance_id;
-    assert_eq!(stage.executions(instance), [execution]);
+    assert_eq!(job_execution(&stage, execution), before, "nothing was changed");
+    assert_eq!(stage.executions(before.instance_id), [execution]);
     stage.start("job", ());
     stage.start("job", ());
     assert_eq!(operator.job_instance_count("job").unwrap(), 3);
@@ -77,8 +69,8 @@ fn an_invalid_job_is_rejected_before_anything_runs() {
     1 | <job id="job"/>
       |  ^^^ a step, flow or split that is not abstract is required
     "#);
-    let stage =
-        Stage::new(r#"<job id="job"><step id="one" abstract="true"><batchlet ref="Task"/></step></job>"#);
+    let step = r#"<job id="job"><step id="one" abstract="true"><batchlet ref="Task"/></step></job>"#;
+    let stage = Stage::new(step);
     assert_snapshot!(refused(&stage, "job", ()), @r#"
     cannot start job `job`: its definition is invalid
     error[JSL0029]: job `job` has nothing to execute
@@ -129,34 +121,21 @@ struct ShowsProperties {
 }
 
 impl ShowsProperties {
-    fn show(&self, who: &str) {
+    fn show(&self, who: &str) -> Result<(), BatchError> {
         let text = format!("{who}: {} {:?}", self.region, self.job.properties());
         batch_tests::stage::say(&self.log, text);
+        Ok(())
     }
 }
 
-#[job_listener]
-impl ShowsProperties {
-    #[before_job]
-    fn before(&mut self) {
-        self.show("job listener");
-    }
-}
-
-#[step_listener]
-impl ShowsProperties {
-    #[before_step]
-    fn before_the_step(&mut self) {
-        self.show("step listener");
-    }
-}
+listens!(job_listener ShowsProperties.show: before_job "job listener");
+listens!(step_listener ShowsProperties.show: before_step "step listener");
 
 #[batchlet]
 impl ShowsProperties {
     #[process]
-    fn process(&self) -> String {
-        self.show("batchlet");
-        "DONE".into()
+    fn process(&self) -> Result<(), BatchError> {
+        self.show("batchlet")
     }
 }
 
@@ -173,9 +152,8 @@ fn a_listener_of_another_scope_is_rejected() {
       |                ^^^^^^^^^ a job listener is required here
       = help: `StepWatch` is registered at tests/conformance/artifacts.rs
     "#);
-    let stage = Stage::new(&job(
-        r#"<step id="one"><listener ref="JobWatch"/><batchlet ref="Task"/></step>"#,
-    ));
+    let step = r#"<step id="one"><listener ref="JobWatch"/><batchlet ref="Task"/></step>"#;
+    let stage = Stage::new(&job(step));
     assert_snapshot!(refused(&stage, "job", ()), @r#"
     cannot start job `job`: its definition is invalid
     error[ART0002]: `JobWatch` is not a step listener but a job listener

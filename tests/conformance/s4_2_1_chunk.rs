@@ -8,7 +8,8 @@ use batch_tests::stage::{Stage, say};
 use insta::assert_snapshot;
 
 use super::artifacts::{
-    Gate, calls, chosen, chunk_job, first_step_execution, job, job_execution, restart_with, story, tree,
+    Gate, assert_completed, calls, chosen, chunk_job, first_step_execution, impatient, job, job_execution,
+    restart_with, started, stopped, story, tree, wrapped,
 };
 
 /// The whole loop: one item at a time, the batch, reader's then writer's checkpoint, the terminal interval.
@@ -50,11 +51,8 @@ fn every_interval_is_committed_the_empty_one_too() {
         assert_eq!(counters.commits, commits, "{items} items, interval {interval}");
         assert_eq!(counters.writes.to_string(), items);
         let log = stage.log();
-        let checkpoints = log
-            .iter()
-            .filter(|call| call.starts_with("checkpoint reader"))
-            .count();
-        assert_eq!(i64::try_from(checkpoints).unwrap(), commits);
+        let checkpoints = log.iter().filter(|call| call.starts_with("checkpoint reader"));
+        assert_eq!(i64::try_from(checkpoints.count()).unwrap(), commits);
         assert!(!log.contains(&"write ".to_owned()), "an empty list was written");
     }
 }
@@ -72,10 +70,8 @@ fn chunk_size_and_commit_interval_are_two_units() {
             Some(items) => format!("[{items}]"),
             None => "commit".to_owned(),
         };
-        format!(
-            "{attributes}: {}\n",
-            log.iter().map(|call| line(call)).collect::<Vec<_>>().join(" ")
-        )
+        let lines: Vec<_> = log.iter().map(|call| line(call)).collect();
+        format!("{attributes}: {}\n", lines.join(" "))
     };
     let mut text = String::new();
     text += &batches(r#"commit-interval="4" chunk-size="3""#, "10");
@@ -135,19 +131,14 @@ fn filtered_items_do_not_fill_the_batch() {
 /// Spec: JSL-CHUNK-15, JSL-CHUNK-17, JSL-CHUNK-21, WRITE-02, WRITE-03, WRITE-04
 #[test]
 fn unbuffered_items_are_written_one_by_one() {
-    let unbuffered_reads = Stage::new(&chunk_job(
-        r#"commit-interval="3" chunk-size="3" buffer-reads="false""#,
-    ));
-    unbuffered_reads.start("job", [("items", "4")]);
-    let unbuffered_writes = Stage::new(&job(
-        r#"<step id="copy"><chunk reader="Numbers" processor="Labels" writer="SingleLines" commit-interval="3" chunk-size="3"/></step>"#,
-    ));
-    unbuffered_writes.start("job", [("items", "4")]);
-    let words = ["read", "write", "checkpoint reader"];
-    let (reads, writes) = (
-        calls(&unbuffered_reads, &words),
-        calls(&unbuffered_writes, &words),
-    );
+    let attributes = r#"commit-interval="3" chunk-size="3""#;
+    let of = |xml: &str| {
+        let stage = Stage::new(xml);
+        stage.start("job", [("items", "4")]);
+        calls(&stage, &["read", "write", "checkpoint reader"])
+    };
+    let reads = of(&chunk_job(&format!("{attributes} buffer-reads=\"false\"")));
+    let writes = of(&chunk_job(attributes).replace("\"Lines\"", "\"SingleLines\""));
     assert_eq!(reads, writes);
     assert_snapshot!(reads, @r"
     read 1 · write n1 · read 2 · write n2 · read 3 · write n3 · checkpoint reader at 3 · read 4
@@ -171,25 +162,16 @@ fn the_time_policy_counts_no_items() {
 }
 
 /// Takes a second for the first item.
-#[derive(BatchArtifact)]
-struct AfterASecond {
-    #[batch_property(name = "log")]
-    log: String,
-}
-
-#[item_processor]
-impl AfterASecond {
-    #[process_item]
-    fn process(&mut self, item: &u64) -> Option<String> {
-        if *item == 1 {
-            let begin = Instant::now();
-            while begin.elapsed() < Duration::from_secs(1) {
-                std::thread::yield_now();
-            }
-            say(&self.log, "a second is over");
+#[item_processor("AfterASecond")]
+fn after_a_second(item: &u64, #[batch_property] log: &str) -> Option<String> {
+    if *item == 1 {
+        let begin = Instant::now();
+        while begin.elapsed() < Duration::from_secs(1) {
+            std::thread::yield_now();
         }
-        Some(format!("n{item}"))
+        say(log, "a second is over");
     }
+    Some(format!("n{item}"))
 }
 
 /// The time is checked after each item: the checkpoint comes before the next read.
@@ -204,16 +186,7 @@ fn the_time_policy_checkpoints_after_the_item_that_took_too_long() {
     stage.start("job", [("items", "2")]);
     let log = stage.log();
     let first = log.iter().position(|call| call == "read 2").unwrap();
-    assert_eq!(
-        log[2..first],
-        [
-            "read 1",
-            "a second is over",
-            "write n1",
-            "checkpoint reader at 1",
-            "checkpoint writer at 1"
-        ]
-    );
+    assert_snapshot!(wrapped(&log[2..first]), @"read 1 · a second is over · write n1 · checkpoint reader at 1 · checkpoint writer at 1");
 }
 
 /// A stop finishes the current item, writes the buffered items and commits a checkpoint; a restart resumes after it.
@@ -221,17 +194,12 @@ fn the_time_policy_checkpoints_after_the_item_that_took_too_long() {
 /// Spec: CHUNK-LOOP-14, CHUNK-LOOP-15, CHUNK-LOOP-16, STATUS-10, STATUS-11, RESTART-07, JSL-CHUNK-27, READ-09, OP-17
 #[test]
 fn a_stop_commits_the_current_item() {
-    let stage = Stage::configured(&chunk_job(r#"commit-interval="10""#), |builder| {
-        builder.stop_timeout(Duration::ZERO)
-    });
+    let stage = impatient(&chunk_job(r#"commit-interval="10""#));
     let (operator, gate) = (stage.operator(), Gate::at(&stage));
     let execution = operator.start("job", [("hold.at", "3")]).unwrap();
     gate.pass("held");
     assert!(!operator.stop(execution).unwrap(), "it cannot have stopped yet");
-    assert_eq!(
-        operator.job_execution(execution).unwrap().unwrap().status,
-        BatchStatus::Stopping
-    );
+    assert_eq!(job_execution(&stage, execution).status, BatchStatus::Stopping);
     gate.open("go");
     operator.wait(execution).unwrap();
     assert_snapshot!(story(&stage, execution), @r"
@@ -255,15 +223,8 @@ fn a_stop_commits_the_current_item() {
 /// Spec: CHUNK-LOOP-15, STATUS-26
 #[test]
 fn a_stop_with_the_last_item_is_a_stop() {
-    let stage = Stage::configured(&chunk_job(r#"commit-interval="5""#), |builder| {
-        builder.stop_timeout(Duration::ZERO)
-    });
-    let (operator, gate) = (stage.operator(), Gate::at(&stage));
-    let execution = operator.start("job", [("hold.at", "5")]).unwrap();
-    gate.pass("held");
-    assert!(!operator.stop(execution).unwrap());
-    gate.open("go");
-    operator.wait(execution).unwrap();
+    let stage = impatient(&chunk_job(r#"commit-interval="5""#));
+    let execution = stopped(&stage, [("hold.at", "5")]);
     assert_snapshot!(tree(&stage, execution), @r"
     job job STOPPED
       step copy STOPPED read 5 write 5 commit 2
@@ -283,13 +244,8 @@ fn a_stop_with_the_last_item_is_a_stop() {
 /// Spec: CHUNK-LOOP-15, STATUS-11, STATUS-26
 #[test]
 fn a_stop_at_the_end_of_the_input_is_a_stop() {
-    let stage = Stage::configured(&chunk_job(""), |builder| builder.stop_timeout(Duration::ZERO));
-    let (operator, gate) = (stage.operator(), Gate::at(&stage));
-    let execution = operator.start("job", [("items", "2"), ("hold.at", "3")]).unwrap();
-    gate.pass("held");
-    assert!(!operator.stop(execution).unwrap());
-    gate.open("go");
-    operator.wait(execution).unwrap();
+    let stage = impatient(&chunk_job(""));
+    let execution = stopped(&stage, [("items", "2"), ("hold.at", "3")]);
     assert_snapshot!(story(&stage, execution), @r"
     job job STOPPED
       step copy STOPPED read 2 write 2 commit 1
@@ -313,10 +269,7 @@ fn a_restart_resumes_after_the_last_commit() {
     stage.log();
     // Failing again before the first commit keeps the checkpoint of the previous execution.
     let again = restart_with(&stage, execution, [("fail", "process 3")]);
-    assert_eq!(
-        calls(&stage, &["open", "read"]),
-        "open reader at 2 · open writer at 2 · read 3"
-    );
+    assert_snapshot!(calls(&stage, &["open", "read"]), @"open reader at 2 · open writer at 2 · read 3");
     assert_eq!(job_execution(&stage, again).status, BatchStatus::Failed);
     let third = restart_with(&stage, again, [("fail", "")]);
     assert_snapshot!(story(&stage, third), @r"
@@ -331,12 +284,10 @@ fn a_restart_resumes_after_the_last_commit() {
 /// Spec: JSL-CHUNK-28, JSL-STEP-08, JSL-STEP-10
 #[test]
 fn a_complete_chunk_that_may_start_again_starts_from_the_beginning() {
-    let stage = Stage::new(&job(
-        r#"<step id="copy" next="fails" allow-start-if-complete="true">
+    let elements = r#"<step id="copy" next="fails" allow-start-if-complete="true">
              <chunk reader="Numbers" processor="Labels" writer="Lines"/></step>
-           <step id="fails"><batchlet ref="Task"/></step>"#,
-    ));
-    let execution = stage.start("job", [("fail", "process fails"), ("items", "1")]);
+           <step id="fails"><batchlet ref="Task"/></step>"#;
+    let (stage, execution) = started(elements, [("fail", "process fails"), ("items", "1")]);
     stage.log();
     let again = restart_with(&stage, execution, [("fail", "")]);
     assert_snapshot!(story(&stage, again), @r"
@@ -359,9 +310,7 @@ fn record_is_the_item_policy() {
     assert_eq!(calls(&stage, &["write"]), "write n1 n2 · write n3");
     let warnings = stage.operator().check("job", [("items", "3")]).unwrap();
     assert!(
-        warnings
-            .iter()
-            .any(|warning| warning.to_string().contains("record")),
+        warnings.iter().any(|one| one.to_string().contains("record")),
         "{warnings:?}"
     );
 }
@@ -371,5 +320,5 @@ fn record_is_the_item_policy() {
 fn a_checkpoint_timeout_is_accepted() {
     let stage = Stage::new(&chunk_job(r#"checkpoint-timeout="30""#));
     let execution = stage.start("job", [("items", "1")]);
-    assert_eq!(job_execution(&stage, execution).status, BatchStatus::Completed);
+    assert_completed(&stage, execution);
 }

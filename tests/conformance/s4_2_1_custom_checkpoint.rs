@@ -2,7 +2,7 @@
 
 use insta::assert_snapshot;
 
-use super::faults::{RULES, ears, faulty_job, faulty_stage, run};
+use super::faults::{RULES, ears, faulty, run};
 
 const CUSTOM: &str = "checkpoint-policy=\"custom\" commit-interval=\"1\"";
 
@@ -20,15 +20,9 @@ fn every(count: u32) -> String {
 /// Spec: CKALG-06, CKALG-07, CKALG-08, JSL-CHUNK-09, JSL-CHUNK-14
 #[test]
 fn the_algorithm_is_called_after_each_item() {
-    let stage = faulty_stage(&faulty_job("", "Out", CUSTOM, &every(3)));
-    let execution = stage.start(
-        "job",
-        [
-            ("faults", "read 2: Skip; process 4: Skip"),
-            ("items", "6"),
-            ("filter.every", "3"),
-        ],
-    );
+    let stage = faulty("", "Out", CUSTOM, &every(3));
+    let faults = "read 2: Skip; process 4: Skip";
+    let execution = stage.start("job", [("faults", faults), ("items", "6"), ("filter.every", "3")]);
     assert_snapshot!(super::faults::tree_and_calls(&stage, execution, &[]), @r"
     job job COMPLETED
       step copy COMPLETED read 5 filter 2 write 2 commit 2 read skip 1 process skip 1
@@ -47,11 +41,9 @@ fn the_algorithm_is_called_after_each_item() {
 fn the_write_batch_is_independent_of_the_interval() {
     let mut text = String::new();
     for size in ["", "chunk-size=\"2\"", "chunk-size=\"3\""] {
-        let stage = faulty_stage(&faulty_job("", "Out", &format!("{CUSTOM} {size}"), &every(3)));
-        text += &format!(
-            "== {size}\n{}\n",
-            run(&stage, "", "7", &["write", "checkpoint reader"])
-        );
+        let stage = faulty("", "Out", &format!("{CUSTOM} {size}"), &every(3));
+        let story = run(&stage, "", "7", &["write", "checkpoint reader"]);
+        text += &format!("== {size}\n{story}\n");
     }
     assert_snapshot!(text, @r#"
     == 
@@ -78,7 +70,7 @@ fn the_write_batch_is_independent_of_the_interval() {
 /// Spec: CKALG-05, CKALG-06, CHUNK-RETRY-09
 #[test]
 fn the_algorithm_is_not_called_for_repeated_writes() {
-    let stage = faulty_stage(&faulty_job("", "Out", CUSTOM, &every(2)));
+    let stage = faulty("", "Out", CUSTOM, &every(2));
     let words = ["begin", "ready", "write", "end"];
     assert_snapshot!(run(&stage, "has n2: @Retry x1", "3", &words), @r"
     job job COMPLETED
@@ -95,12 +87,7 @@ fn the_algorithm_is_not_called_for_repeated_writes() {
 fn item_time_is_built_in() {
     let algorithm = r#"<checkpoint-algorithm ref="item-time"><properties>
         <property name="item-count" value="3"/><property name="time-limit" value="100000"/></properties></checkpoint-algorithm>"#;
-    let stage = faulty_stage(&faulty_job(
-        &ears("", "after checkpoint"),
-        "Out",
-        CUSTOM,
-        algorithm,
-    ));
+    let stage = faulty(&ears("", "after checkpoint"), "Out", CUSTOM, algorithm);
     assert_snapshot!(run(&stage, "", "7", &["write", "L"]), @r"
     job job COMPLETED
       step copy COMPLETED read 7 write 7 commit 3
@@ -114,13 +101,11 @@ fn item_time_is_built_in() {
 /// Spec: CHUNK-LOOP-13, CHUNK-SKIP-14
 #[test]
 fn an_error_of_the_algorithm_fails_the_step() {
-    let stage = faulty_stage(&faulty_job("", "Out", CUSTOM, &every(2)));
+    let stage = faulty("", "Out", CUSTOM, &every(2));
     let mut text = String::new();
     for call in ["begin checkpoint", "ready? true", "end checkpoint"] {
-        text += &format!(
-            "== {call}\n{}\n",
-            run(&stage, &format!("{call}: Fatal"), "3", &["begin", "end", "write"])
-        );
+        let story = run(&stage, &format!("{call}: Fatal"), "3", &["begin", "end", "write"]);
+        text += &format!("== {call}\n{story}\n");
     }
     assert_snapshot!(text, @r"
     == begin checkpoint

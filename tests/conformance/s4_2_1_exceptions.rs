@@ -1,11 +1,12 @@
 //! 4.2.1.2: the exceptions that a chunk step skips, and those that it never skips.
 
+use batch_runtime::JobParameters;
 use batch_runtime::prelude::*;
 use batch_tests::stage::say;
 use insta::assert_snapshot;
 
-use super::artifacts::{calls, chosen, first_step_execution, tree};
-use super::faults::{Oops, RULES, ears, faulty_job, faulty_stage, run};
+use super::artifacts::{calls, chosen, error_types, first_step_execution, tree};
+use super::faults::{Oops, RULES, ears, faulty, faulty_job, faulty_stage, run};
 
 /// The nearest class in a list decides; exclude wins if both name the same class. Without an include nothing is
 /// skipped.
@@ -37,61 +38,36 @@ fn the_nearest_class_decides() {
         };
         let lists: String = lists.iter().map(element).collect();
         let rule = format!("<skippable-exception-classes>{lists}</skippable-exception-classes>");
-        let stage = faulty_stage(&faulty_job("", "Out", "", &rule));
+        let stage = faulty("", "Out", "", &rule);
         let story = run(&stage, &format!("process 2: {thrown}"), "3", &[]);
         assert!(story.starts_with(&format!("job job {status}")), "{case}\n{story}");
     }
 }
 
-macro_rules! errors {
-    ($($(#[$class:meta])* $name:ident;)*) => {$(
-        #[derive(Debug, BatchException)]
-        $(#[$class])*
-        struct $name;
-
-        impl std::fmt::Display for $name {
-            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-                f.write_str(stringify!($name))
-            }
-        }
-
-        impl std::error::Error for $name {}
-    )*};
-}
-
-errors! {
+error_types! {
     #[batch_exception(class = "test.Grandparent")]
-    Old;
+    Old => "old";
     #[batch_exception(class = "test.Parent", extends = "test.Grandparent")]
-    Middle;
+    Middle => "middle";
     #[batch_exception(extends = "test.Parent")]
-    Young;
+    Young => "young";
     // They extend each other.
     #[batch_exception(class = "test.Hen", extends = "test.Egg")]
-    Hen;
+    Hen => "hen";
     #[batch_exception(class = "test.Egg", extends = "test.Hen")]
-    Egg;
+    Egg => "egg";
 }
 
 /// Throws the class of its property.
-#[derive(BatchArtifact)]
-struct Throws {
-    #[batch_property(name = "class")]
-    class: String,
-}
-
-#[item_processor]
-impl Throws {
-    #[process_item]
-    fn process(&mut self, _: &u64) -> Result<Option<String>, BatchError> {
-        Err(match self.class.as_str() {
-            "Old" => Old.into(),
-            "Middle" => Middle.into(),
-            "Young" => Young.into(),
-            "Hen" => Hen.into(),
-            _ => Egg.into(),
-        })
-    }
+#[item_processor("Throws")]
+fn throws(_: &u64, #[batch_property] class: &str) -> Result<Option<String>, BatchError> {
+    Err(match class {
+        "Old" => Old.into(),
+        "Middle" => Middle.into(),
+        "Young" => Young.into(),
+        "Hen" => Hen.into(),
+        _ => Egg.into(),
+    })
 }
 
 /// A class has two names, its path and the declared one, for itself and for its subclasses; cycles of classes do not
@@ -121,10 +97,10 @@ fn classes_are_known_by_all_their_names() {
             let execution = stage.start("job", [("class", *class), ("items", "1")]);
             stage.tree(execution).starts_with("job job COMPLETED")
         };
-        let skipped: Vec<_> = ["Old", "Middle", "Young", "Hen", "Egg"]
+        let skipped = ["Old", "Middle", "Young", "Hen", "Egg"]
             .into_iter()
-            .filter(skipped)
-            .collect();
+            .filter(skipped);
+        let skipped: Vec<_> = skipped.collect();
         text += &format!("{included}: {}\n", skipped.join(" "));
     }
     assert_snapshot!(text, @r"
@@ -140,13 +116,14 @@ fn classes_are_known_by_all_their_names() {
     ");
 }
 
-/// Only errors of item methods are skipped. Errors of open, the checkpoint methods, the algorithm and listeners of any
-/// class end the step; errors of close are only logged.
+/// Only errors of item methods are skipped. Errors of open, the checkpoint methods, the algorithm and listeners of any class end the step;
+/// errors of close are only logged. A panic is never skipped or retried, and fails its step only.
 ///
-/// Spec: CHUNK-SKIP-14, LISTEN-SKIP-06, CHUNK-LOOP-13, CHUNK-LOOP-14
+/// Spec: CHUNK-SKIP-05, CHUNK-SKIP-14, LISTEN-SKIP-06, CHUNK-LOOP-13, CHUNK-LOOP-14, CHUNK-EXC-03
 #[test]
 fn nothing_else_is_skipped() {
-    assert_snapshot!(each_throws("Skip"), @r#"
+    // What happens if the call throws, and if it panics where that differs.
+    assert_snapshot!(each_fails(), @r#"
     open reader at 0: FAILED
     open writer at 0: FAILED
     begin checkpoint: FAILED rollback 1
@@ -168,65 +145,39 @@ fn nothing_else_is_skipped() {
     L after write n1 n3: FAILED rollback 1
     L on write error Retry n5: FAILED read 2 write 2 commit 1 rollback 1 read skip 1
     L on retry exception Retry n5: COMPLETED read 5 write 3 commit 3 rollback 1 read skip 1 process skip 1 write skip 1
+        panic: FAILED read 2 write 2 commit 1 rollback 1 read skip 1
     L on retry item Retry n5: COMPLETED read 5 write 2 commit 3 rollback 1 read skip 1 process skip 1 write skip 2
+        panic: FAILED read 2 write 2 commit 1 rollback 2 read skip 1
     L on write error Skip n6: FAILED read 4 write 3 commit 2 rollback 2 read skip 1 process skip 1
     L on skip in write Skip n6: FAILED read 4 write 3 commit 2 rollback 2 read skip 1 process skip 1
     L before checkpoint: FAILED rollback 1
     L after checkpoint: FAILED read 2 write 2 commit 1 read skip 1
     read 1: COMPLETED read 4 write 2 commit 3 rollback 1 read skip 2 process skip 1 write skip 1
+        panic: FAILED rollback 1
     process 1: COMPLETED read 5 write 2 commit 3 rollback 1 read skip 1 process skip 2 write skip 1
+        panic: FAILED rollback 1
     write n1 n3: COMPLETED read 5 write 3 commit 3 rollback 2 read skip 1 process skip 1 write skip 1
+        panic: FAILED rollback 1
     read the end: COMPLETED read 5 write 3 commit 3 rollback 1 read skip 2 process skip 1 write skip 1
+        panic: FAILED read 4 write 3 commit 2 rollback 2 read skip 1 process skip 1
     "#);
 }
 
-/// A panic is never skipped or retried, and fails its step only.
-///
-/// Spec: CHUNK-EXC-03, CHUNK-SKIP-05, CHUNK-LOOP-13, CHUNK-LOOP-14
-#[test]
-fn no_panic_is_skipped() {
-    assert_snapshot!(each_throws("Panic"), @r#"
-    open reader at 0: FAILED
-    open writer at 0: FAILED
-    begin checkpoint: FAILED rollback 1
-    ready? true: FAILED rollback 1
-    end checkpoint: FAILED rollback 1
-    checkpoint reader at 3: FAILED rollback 1
-    checkpoint writer: FAILED rollback 1
-    close writer: COMPLETED read 5 write 3 commit 3 rollback 1 read skip 1 process skip 1 write skip 1
-    close reader: COMPLETED read 5 write 3 commit 3 rollback 1 read skip 1 process skip 1 write skip 1
-    L before read: FAILED rollback 1
-    L after read 1: FAILED rollback 1
-    L on read error Skip: FAILED rollback 1
-    L on skip in read Skip: FAILED rollback 1
-    L before process 1: FAILED rollback 1
-    L after process 1 Some("n1"): FAILED rollback 1
-    L on process error Skip 4: FAILED read 2 write 2 commit 1 rollback 1 read skip 1
-    L on skip in process Skip 4: FAILED read 2 write 2 commit 1 rollback 1 read skip 1
-    L before write n1 n3: FAILED rollback 1
-    L after write n1 n3: FAILED rollback 1
-    L on write error Retry n5: FAILED read 2 write 2 commit 1 rollback 1 read skip 1
-    L on retry exception Retry n5: FAILED read 2 write 2 commit 1 rollback 1 read skip 1
-    L on retry item Retry n5: FAILED read 2 write 2 commit 1 rollback 2 read skip 1
-    L on write error Skip n6: FAILED read 4 write 3 commit 2 rollback 2 read skip 1 process skip 1
-    L on skip in write Skip n6: FAILED read 4 write 3 commit 2 rollback 2 read skip 1 process skip 1
-    L before checkpoint: FAILED rollback 1
-    L after checkpoint: FAILED read 2 write 2 commit 1 read skip 1
-    read 1: FAILED rollback 1
-    process 1: FAILED rollback 1
-    write n1 n3: FAILED rollback 1
-    read the end: FAILED read 4 write 3 commit 2 rollback 2 read skip 1 process skip 1
-    "#);
-}
-
-/// The outcome of the step when each call in turn throws this class, in a job that skips and retries every exception.
-fn each_throws(class: &str) -> String {
+/// The outcome of the step when each call in turn throws or panics, in a job that skips and retries every exception.
+fn each_fails() -> String {
     let rules = r#"<checkpoint-algorithm ref="Every"/>
         <skippable-exception-classes><include class="Exception"/></skippable-exception-classes>
         <retryable-exception-classes><include class="Retry"/><include class="Soft"/></retryable-exception-classes>
         <no-rollback-exception-classes><include class="Soft"/></no-rollback-exception-classes>"#;
     let xml = faulty_job(&ears("", ""), "TableOut", "checkpoint-policy=\"custom\"", rules);
     let usual = "read 2: Skip x1; process 4: Skip x1; has n5: @Retry x1; has n6: @Skip x1";
+    let outcome = |call: &str, class: &str| {
+        let faults = format!("{call}: {class} x1; {usual}");
+        let story = run(&faulty_stage(&xml), &faults, "6", &["nothing"]);
+        let (_, step) = story.split_once("step copy ").unwrap();
+        let outcome = step.lines().next().and_then(|line| line.split(" |").next());
+        outcome.unwrap().to_owned()
+    };
     let mut text = String::new();
     for call in [
         "open reader at 0",
@@ -261,11 +212,11 @@ fn each_throws(class: &str) -> String {
         "write n1 n3",
         "read the end",
     ] {
-        let faults = format!("{call}: {class} x1; {usual}");
-        let story = run(&faulty_stage(&xml), &faults, "6", &["nothing"]);
-        let (_, step) = story.split_once("step copy ").unwrap();
-        let outcome = step.lines().next().and_then(|line| line.split(" |").next());
-        text += &format!("{call}: {}\n", outcome.unwrap());
+        let (thrown, panicked) = (outcome(call, "Skip"), outcome(call, "Panic"));
+        text += &format!("{call}: {thrown}\n");
+        if panicked != thrown {
+            text += &format!("    panic: {panicked}\n");
+        }
     }
     text
 }
@@ -307,9 +258,10 @@ impl Stuck {
     }
     #[close]
     fn close(&mut self) {
+        let (last, failed) = (self.last, self.failed);
         say(
             &self.log,
-            format!("close reader at {} after {} failures", self.last, self.failed),
+            format!("close reader at {last} after {failed} failures"),
         );
     }
 }
@@ -322,15 +274,17 @@ impl Stuck {
 fn a_reader_that_is_stuck_fails_the_step() {
     let xml = faulty_job("", "Out", "", RULES).replace("Source", "Stuck");
     let stage = faulty_stage(&xml);
-    let execution = stage.start("job", ());
-    assert_snapshot!(format!("{}{}", tree(&stage, execution), calls(&stage, &["close", "write"])), @r"
+    let outcome = |parameters: &[(&str, &str)]| {
+        let execution = stage.start("job", parameters.iter().copied().collect::<JobParameters>());
+        tree(&stage, execution) + &calls(&stage, &["close", "write"])
+    };
+    assert_snapshot!(outcome(&[]), @r"
     job job FAILED | Skip | thrown by #[read_item] of item reader `Stuck`
         | 2000 reads in a row were skipped, and the reader's position has not changed during the last 1000; the reader has to advance past input that it cannot read
       step copy FAILED rollback 1 | the job's message
     close writer · close reader at 2 after 2000 failures
     ");
-    let execution = stage.start("job", [("stuck", "1999")]);
-    assert_snapshot!(format!("{}{}", tree(&stage, execution), calls(&stage, &["close", "write"])), @r"
+    assert_snapshot!(outcome(&[("stuck", "1999")]), @r"
     job job COMPLETED
       step copy COMPLETED read 4 write 4 commit 1 read skip 3998
     write n1 n2 n3 n4 · close writer · close reader at 5 after 0 failures
@@ -345,13 +299,8 @@ fn a_reader_that_is_stuck_fails_the_step() {
 /// Spec: CTX-29, CTX-30, CTX-40, CHUNK-SKIP-09, CHUNK-SKIP-10, CHUNK-SKIP-11, CHUNK-RETRY-12
 #[test]
 fn the_context_shows_exceptions_and_counters() {
-    let xml = faulty_job(
-        "<listener ref=\"Inspects\"/>",
-        "Out",
-        "commit-interval=\"3\"",
-        RULES,
-    );
-    let stage = faulty_stage(&xml);
+    let listener = "<listener ref=\"Inspects\"/>";
+    let stage = faulty(listener, "Out", "commit-interval=\"3\"", RULES);
     let mut text = String::new();
     for (faults, filter) in [
         ("read 2: Skip", "100"),
@@ -362,24 +311,25 @@ fn the_context_shows_exceptions_and_counters() {
     ] {
         let parameters = [("faults", faults), ("items", "7"), ("filter.every", filter)];
         let execution = stage.start("job", parameters);
-        let counters = first_step_execution(&stage, execution).counters;
+        let c = first_step_execution(&stage, execution).counters;
         let log = chosen(&stage, &["exception", "ReadCount"]);
         let [.., exception, metrics] = log.as_slice() else {
             panic!("{log:?}")
         };
-        let stored = format!(
-            "ReadCount {}, WriteCount {}, FilterCount {}, CommitCount {}, RollbackCount {}, ReadSkipCount {}, \
-             ProcessSkipCount {}, WriteSkipCount {}",
-            counters.reads,
-            counters.writes,
-            counters.filters,
-            counters.commits,
-            counters.rollbacks,
-            counters.read_skips,
-            counters.process_skips,
-            counters.write_skips,
-        );
-        assert_eq!(*metrics, stored, "{faults}");
+        let counts = [
+            c.reads,
+            c.writes,
+            c.filters,
+            c.commits,
+            c.rollbacks,
+            c.read_skips,
+            c.process_skips,
+            c.write_skips,
+        ];
+        let shown = metrics
+            .split(", ")
+            .map(|metric| metric.rsplit(' ').next().unwrap().parse::<i64>());
+        assert_eq!(shown.collect::<Result<Vec<_>, _>>().unwrap(), counts, "{faults}");
         text += &format!("{faults}: {exception}\n{metrics}\n");
     }
     assert_snapshot!(text, @r"
@@ -402,7 +352,7 @@ fn the_context_shows_exceptions_and_counters() {
 #[test]
 fn the_context_shows_errors_of_observed_and_retry_listeners() {
     let listeners = format!("<listener ref=\"Inspects\"/>{}", ears("", ""));
-    let stage = faulty_stage(&faulty_job(&listeners, "Out", "commit-interval=\"3\"", RULES));
+    let stage = faulty(&listeners, "Out", "commit-interval=\"3\"", RULES);
     let mut text = String::new();
     for faults in [
         "process 2: Skip",

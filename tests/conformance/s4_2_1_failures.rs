@@ -3,14 +3,13 @@
 use batch_runtime::BatchStatus;
 use batch_runtime::prelude::*;
 use batch_tests::stage::Stage;
-use diesel::connection::SimpleConnection;
-use diesel::prelude::*;
-use diesel::sql_types::Text;
 use insta::assert_snapshot;
 
 use super::artifacts::{
-    calls, chunk_job, first_step_execution, job, job_execution, restart_with, story, tree, wrapped,
+    assert_completed, assert_failed, assert_starts, calls, chunk_job, first_step_execution, job,
+    job_execution, restart_with, story, tree, wrapped,
 };
+use super::faults::{lines, make_table};
 
 /// Returns the result of `start` with this parameter: the tree, and the calls from the failing one on.
 fn failing(stage: &Stage, parameter: &str, call: &str) -> String {
@@ -20,6 +19,14 @@ fn failing(stage: &Stage, parameter: &str, call: &str) -> String {
     format!("== {call}\n{}{}\n", tree(stage, execution), wrapped(&log[from..]))
 }
 
+const SECOND_INTERVAL: &[&str] = &[
+    "read 4",
+    "process 4",
+    "write n3 n4",
+    "checkpoint reader at 4",
+    "checkpoint writer at 4",
+];
+
 /// When anything fails in the second interval, its transaction is rolled back, reader and writer are closed, and the
 /// first interval stays.
 ///
@@ -28,14 +35,7 @@ fn failing(stage: &Stage, parameter: &str, call: &str) -> String {
 fn an_error_rolls_back_to_the_last_checkpoint() {
     let stage = Stage::new(&chunk_job(r#"commit-interval="2""#));
     let mut text = String::new();
-    for call in [
-        "read 4",
-        "process 4",
-        "write n3 n4",
-        "checkpoint reader at 4",
-        "checkpoint writer at 4",
-        "read the end",
-    ] {
+    for call in SECOND_INTERVAL.iter().chain(&["read the end"]) {
         text += &failing(&stage, "fail", call);
     }
     assert_snapshot!(text);
@@ -48,20 +48,12 @@ fn an_error_rolls_back_to_the_last_checkpoint() {
 fn a_panic_fails_the_step_and_nothing_else() {
     let stage = Stage::new(&chunk_job(r#"commit-interval="2""#));
     let mut text = String::new();
-    for call in [
-        "open reader at the beginning",
-        "open writer at the beginning",
-        "read 4",
-        "process 4",
-        "write n3 n4",
-        "checkpoint reader at 4",
-        "checkpoint writer at 4",
-    ] {
+    let opens = ["open reader at the beginning", "open writer at the beginning"];
+    for call in opens.iter().chain(SECOND_INTERVAL) {
         text += &failing(&stage, "panic", call);
     }
     assert_snapshot!(text);
-    let execution = stage.start("job", ());
-    assert_eq!(job_execution(&stage, execution).status, BatchStatus::Completed);
+    assert_completed(&stage, stage.start("job", ()));
 }
 
 /// A reader that fails to open is not closed, and the writer is not opened; the restart starts from the beginning.
@@ -98,7 +90,7 @@ fn a_writer_that_fails_to_open() {
     open reader at the beginning · open writer at the beginning · close reader
     ");
     let again = restart_with(&stage, execution, [("fail", "")]);
-    assert_eq!(job_execution(&stage, again).status, BatchStatus::Completed);
+    assert_completed(&stage, again);
 }
 
 /// An error of `#[close]` is logged; it does not fail the step, keep the other artifact open, or hide the first error.
@@ -109,32 +101,13 @@ fn an_error_of_close_changes_nothing() {
     let stage = Stage::new(&chunk_job(""));
     for parameter in ["fail", "panic"] {
         let execution = stage.start("job", [(parameter, "close writer;close reader"), ("items", "1")]);
-        assert_eq!(
-            tree(&stage, execution),
-            "job job COMPLETED\n  step copy COMPLETED read 1 write 1 commit 1\n"
-        );
+        let expected = "job job COMPLETED\n  step copy COMPLETED read 1 write 1 commit 1\n";
+        assert_eq!(tree(&stage, execution), expected);
         assert_eq!(calls(&stage, &["close"]), "close writer · close reader");
     }
     let execution = stage.start("job", [("fail", "read 1;close writer;close reader")]);
     let message = first_step_execution(&stage, execution).exit_message.clone();
-    assert!(message.starts_with("cannot read 1\n"), "{message}");
-}
-
-#[derive(QueryableByName)]
-struct Line {
-    #[diesel(sql_type = Text)]
-    text: String,
-}
-
-fn lines(stage: &Stage) -> String {
-    let lines: Vec<Line> = diesel::sql_query("SELECT text FROM line ORDER BY rowid")
-        .load(&mut stage.connection())
-        .unwrap();
-    lines
-        .into_iter()
-        .map(|line| line.text)
-        .collect::<Vec<_>>()
-        .join(" ")
+    assert_starts(&message, "cannot read 1\n");
 }
 
 /// Rows written through the chunk transaction are committed and rolled back with the checkpoint.
@@ -146,10 +119,7 @@ fn the_chunks_transaction_holds_the_writers_work() {
         r#"<step id="copy"><chunk reader="Numbers" processor="Labels" writer="TableLines" commit-interval="4"
             chunk-size="2"/></step>"#,
     ));
-    stage
-        .connection()
-        .batch_execute("CREATE TABLE line (text TEXT)")
-        .unwrap();
+    make_table(&stage);
     let mut execution = stage.start("job", [("items", "9"), ("fail", "write n7 n8")]);
     assert_eq!(lines(&stage), "n1 n2 n3 n4");
     execution = restart_with(&stage, execution, [("fail", "checkpoint writer at 8")]);
@@ -168,9 +138,8 @@ struct Fragile {
 
 impl Drop for Fragile {
     fn drop(&mut self) {
-        if self.breaks && !std::thread::panicking() {
-            panic!("item {} broke", self.number);
-        }
+        let holds = !self.breaks || std::thread::panicking();
+        assert!(holds, "item {} broke", self.number);
     }
 }
 
@@ -179,9 +148,7 @@ struct Payload;
 
 impl Drop for Payload {
     fn drop(&mut self) {
-        if !std::thread::panicking() {
-            panic!("the payload broke");
-        }
+        assert!(std::thread::panicking(), "the payload broke");
     }
 }
 
@@ -200,13 +167,9 @@ impl Fragiles {
     }
     #[read_item]
     fn read(&mut self) -> Option<Fragile> {
-        (self.last < 4).then(|| {
-            self.last += 1;
-            Fragile {
-                number: self.last,
-                breaks: self.breaks == Some(self.last),
-            }
-        })
+        self.last += 1;
+        let (number, breaks) = (self.last, self.breaks == Some(self.last));
+        (number <= 4).then_some(Fragile { number, breaks })
     }
     #[get_checkpoint_info]
     fn checkpoint(&mut self) -> u32 {
@@ -214,35 +177,16 @@ impl Fragiles {
     }
 }
 
-#[derive(BatchArtifact)]
-struct Hands {
-    #[batch_property(name = "payload")]
-    payload: Option<u32>,
-}
-
 #[item_processor("Hands")]
-impl Hands {
-    #[process_item]
-    fn process(&mut self, item: &Fragile) -> Option<u32> {
-        if self.payload == Some(item.number) {
-            std::panic::panic_any(Payload);
-        }
-        Some(item.number)
+fn hands(item: &Fragile, #[batch_property] payload: Option<u32>) -> Option<u32> {
+    if payload == Some(item.number) {
+        std::panic::panic_any(Payload);
     }
+    Some(item.number)
 }
-
-#[derive(BatchArtifact)]
-struct Floor {}
 
 #[item_writer("Floor")]
-impl Floor {
-    #[open]
-    fn open(&mut self, _checkpoint: Option<()>) {}
-    #[write_items]
-    fn write(&mut self, _numbers: &[u32]) {}
-    #[get_checkpoint_info]
-    fn checkpoint(&mut self) {}
-}
+fn floor(_numbers: &[u32]) {}
 
 /// A panic in the `Drop` of an item, or of the payload of another panic, fails the step with its cause; the restart resumes.
 ///
@@ -257,32 +201,14 @@ fn a_panic_while_something_is_dropped_fails_the_step() {
         ("payload", "a value that is not a string"),
     ] {
         let failed = stage.start("job", [(parameter, "3")]);
-        let ended = job_execution(&stage, failed);
-        assert_eq!(ended.status, BatchStatus::Failed, "{parameter}");
-        assert!(
-            ended.exit_message.contains(cause),
-            "{parameter}: {}",
-            ended.exit_message
-        );
-        assert!(
-            !ended.exit_message.contains("please report"),
-            "{}",
-            ended.exit_message
-        );
+        assert_failed(&stage, failed, cause);
+        let message = job_execution(&stage, failed).exit_message;
+        assert!(!message.contains("please report"), "{message}");
         let step = &first_step_execution(&stage, failed);
-        assert_eq!(
-            (step.status, step.counters.reads),
-            (BatchStatus::Failed, 2),
-            "{parameter}"
-        );
+        let expected = (BatchStatus::Failed, 2);
+        assert_eq!((step.status, step.counters.reads), expected, "{parameter}");
         let again = restart_with(&stage, failed, [(parameter, "0")]);
-        let ended = job_execution(&stage, again);
-        assert_eq!(
-            ended.status,
-            BatchStatus::Completed,
-            "{parameter}: {}",
-            ended.exit_message
-        );
+        assert_completed(&stage, again);
         assert_eq!(first_step_execution(&stage, again).counters.reads, 2);
     }
 }

@@ -6,9 +6,11 @@ use batch_runtime::prelude::*;
 use batch_tests::stage::Stage;
 use insta::assert_snapshot;
 
-use super::artifacts::{Gate, restart_with, tree, wrapped};
+use super::artifacts::{
+    Gate, first_step_execution, impatient, job_execution, restart_with, stopped, tree, wrapped,
+};
 use super::faults::{
-    RETRIES, RULES, ears, faulty_job, faulty_stage, lines, make_table, run, stories, tree_and_calls,
+    RETRIES, RULES, ears, faulty, faulty_job, lines, make_table, run, stories, tree_and_calls,
 };
 
 /// With no rollback only the item is written again, in the same transaction; items before it stay written.
@@ -16,18 +18,10 @@ use super::faults::{
 /// Spec: CHUNK-RETRY-10, CHUNK-NORB-01, CHUNK-NORB-02, CHUNK-NORB-04, LISTEN-RETRY-07
 #[test]
 fn a_no_rollback_exception_has_only_the_item_written_again() {
-    let mut text = stories(
-        &["TableOut"],
-        "commit-interval=\"4\" chunk-size=\"3\"",
-        "has n2: @Soft x2",
-        "5",
-    );
-    text += &stories(
-        &["SingleTableOut", "SingleOut"],
-        "commit-interval=\"3\"",
-        "has n2: Soft x1",
-        "3",
-    );
+    let attributes = "commit-interval=\"4\" chunk-size=\"3\"";
+    let mut text = stories(&["TableOut"], attributes, "has n2: @Soft x2", "5");
+    let (single, attributes) = (["SingleTableOut", "SingleOut"], "commit-interval=\"3\"");
+    text += &stories(&single, attributes, "has n2: Soft x1", "3");
     assert_snapshot!(text);
 }
 
@@ -40,12 +34,8 @@ fn a_no_rollback_exception_of_an_unknown_item_repeats_the_list() {
     let attributes = "commit-interval=\"4\" chunk-size=\"2\"";
     let mut text = stories(&["TableOut", "Out"], attributes, "has n4: Soft x1", "4");
     text += &stories(&["TableOut"], attributes, "has n4: SoftSkip", "4");
-    text += &stories(
-        &["TableOut"],
-        &format!("{attributes} retry-limit=\"2\""),
-        "has n4: Soft",
-        "4",
-    );
+    let attributes = format!("{attributes} retry-limit=\"2\"");
+    text += &stories(&["TableOut"], &attributes, "has n4: Soft", "4");
     assert_snapshot!(text);
 }
 
@@ -75,7 +65,7 @@ fn the_no_rollback_list_is_for_retries() {
     let rules = r#"<retryable-exception-classes><include class="test.Trouble"/></retryable-exception-classes>
         <no-rollback-exception-classes><include class="test.Trouble"/><exclude class="Both"/></no-rollback-exception-classes>"#;
     for faults in ["has n2: @Retry x1", "has n2: @Both x1"] {
-        let stage = faulty_stage(&faulty_job("", "TableOut", "commit-interval=\"2\"", rules));
+        let stage = faulty("", "TableOut", "commit-interval=\"2\"", rules);
         text += &format!("== {faults}\n{}\n", run(&stage, faults, "2", &["write"]));
     }
     assert_snapshot!(text, @r"
@@ -111,13 +101,10 @@ fn unbuffered_reads_are_read_again() {
         "has n5: Retry x1; open reader at 3: Fatal",
         "has n5: Soft x1",
     ] {
-        let stage = faulty_stage(&faulty_job(&ears("", RETRIES), "TableOut", attributes, RULES));
+        let stage = faulty(&ears("", RETRIES), "TableOut", attributes, RULES);
         let words = ["open", "read", "write", "L", "checkpoint reader", "close"];
-        text += &format!(
-            "== {faults}\n{}\ntable: {}\n",
-            run(&stage, faults, "7", &words),
-            lines(&stage)
-        );
+        let story = run(&stage, faults, "7", &words);
+        text += &format!("== {faults}\n{story}\ntable: {}\n", lines(&stage));
     }
     assert_snapshot!(text);
 }
@@ -125,25 +112,19 @@ fn unbuffered_reads_are_read_again() {
 /// Starts the job, waits for this number of calls of the writer, and stops it.
 fn stopped_during_retries(stage: &Stage, faults: &str, writes: usize) -> String {
     let operator = stage.operator();
-    let execution = operator
-        .start("job", [("faults", faults), ("items", "4")])
-        .unwrap();
-    let mut log = Vec::new();
-    while log
-        .iter()
-        .filter(|call: &&String| call.starts_with("write"))
-        .count()
-        < writes
-    {
+    let parameters = [("faults", faults), ("items", "4")];
+    let execution = operator.start("job", parameters).unwrap();
+    let mut log: Vec<String> = Vec::new();
+    while log.iter().filter(|call| call.starts_with("write")).count() < writes {
         log.extend(stage.log());
-        let status = operator.job_execution(execution).unwrap().unwrap().status;
+        let status = job_execution(stage, execution).status;
         assert!(!status.is_final(), "{status} before {writes} writes");
     }
     operator.stop(execution).unwrap();
     operator.wait(execution).unwrap();
     log.extend(stage.log());
     let last = log.len() - 2;
-    let step = operator.step_executions(execution).unwrap().remove(0);
+    let step = first_step_execution(stage, execution);
     let failed = log.iter().filter(|call| call.contains('!')).count();
     let rollbacks = usize::try_from(step.counters.rollbacks).unwrap();
     let again = restart_with(stage, execution, [("faults", "")]);
@@ -153,13 +134,9 @@ fn stopped_during_retries(stage: &Stage, faults: &str, writes: usize) -> String 
         _ if rollbacks == failed => "after each failure",
         _ => "wrongly",
     };
-    format!(
-        "{}, rolled back {rolled_back}; then {:?}\nrestarted: {}\ntable: {}\n",
-        step.status,
-        &log[last..],
-        tree.lines().next().unwrap(),
-        lines(stage)
-    )
+    let (ended, again) = (&log[last..], tree.lines().next().unwrap());
+    let first = format!("{}, rolled back {rolled_back}; then {ended:?}", step.status);
+    format!("{first}\nrestarted: {again}\ntable: {}\n", lines(stage))
 }
 
 /// An endless retry is stopped between two attempts; uncommitted items are read again by the restart.
@@ -182,10 +159,8 @@ fn an_endless_retry_can_be_stopped() {
         let xml = faulty_job("", writer, attributes, RULES);
         let stage = Stage::configured(&xml, |builder| builder.stop_timeout(Duration::from_secs(60)));
         make_table(&stage);
-        text += &format!(
-            "== {writer} {attributes} {faults}\n{}",
-            stopped_during_retries(&stage, faults, 8)
-        );
+        let stopped = stopped_during_retries(&stage, faults, 8);
+        text += &format!("== {writer} {attributes} {faults}\n{stopped}");
     }
     assert_snapshot!(text, @r#"
     == TableOut commit-interval="2" has n4: @Retry
@@ -230,13 +205,8 @@ fn a_stop_comes_before_the_retry() {
     let mut text = String::new();
     for attributes in ["", "buffer-reads=\"false\""] {
         let xml = faulty_job("<listener ref=\"HoldsRetries\"/>", "Out", attributes, RULES);
-        let stage = Stage::configured(&xml, |builder| builder.stop_timeout(Duration::ZERO));
-        let (operator, gate) = (stage.operator(), Gate::at(&stage));
-        let execution = operator.start("job", [("faults", "has n1: @Retry")]).unwrap();
-        gate.pass("held");
-        assert!(!operator.stop(execution).unwrap());
-        gate.open("go");
-        operator.wait(execution).unwrap();
+        let stage = impatient(&xml);
+        let execution = stopped(&stage, [("faults", "has n1: @Retry")]);
         let log = stage.log();
         let failed = log.iter().position(|call| call.contains('!')).unwrap();
         let rest = wrapped(&log[failed..]);
@@ -260,7 +230,7 @@ fn a_stop_comes_before_the_retry() {
 #[test]
 fn a_restart_after_used_up_retries() {
     let attributes = "commit-interval=\"2\" retry-limit=\"1\"";
-    let stage = faulty_stage(&faulty_job(&ears("", RETRIES), "TableOut", attributes, RULES));
+    let stage = faulty(&ears("", RETRIES), "TableOut", attributes, RULES);
     let faults = "has n3: @Retry x3";
     let execution = stage.start("job", [("faults", faults), ("items", "5")]);
     assert_snapshot!(tree_and_calls(&stage, execution, &["open", "write", "L"]), @r"

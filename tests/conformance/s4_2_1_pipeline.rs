@@ -8,24 +8,21 @@ use std::time::{Duration, Instant};
 
 use batch_runtime::prelude::*;
 use batch_runtime::xml::Severity;
-use batch_runtime::{BatchStatus, JobOperator, JobParameters};
+use batch_runtime::{BatchStatus, JobParameters};
 use batch_tests::stage::{Stage, say};
 
-use super::artifacts::{Gate, first_step_execution, refused, tree};
+use super::artifacts::{
+    Gate, assert_completed, assert_contains, chosen, first_step_execution, impatient, job_execution, refused,
+    restart_with, tree,
+};
 use super::faults::{FaultLog, RULES, faulty_job, faulty_stage, lines, pipeline_listeners};
+use super::parallel;
 
 /// Adds properties to the step of a job.
-fn with_properties(xml: &str, properties: &[(&str, &str)]) -> String {
-    let properties: String = properties
-        .iter()
-        .map(|(name, value)| format!("<property name=\"{name}\" value=\"{value}\"/>"))
-        .collect();
-    let place = if xml.contains("<listeners>") {
-        "<listeners>"
-    } else {
-        "<chunk"
-    };
-    xml.replacen(place, &format!("<properties>{properties}</properties>{place}"), 1)
+pub(crate) fn with_properties(xml: &str, properties: &[(&str, &str)]) -> String {
+    let list = properties.iter().map(|(name, value)| format!("{name}={value}"));
+    let list = parallel::properties(&list.collect::<Vec<_>>().join("; "));
+    xml.replacen("<step id=\"copy\">", &format!("<step id=\"copy\">{list}"), 1)
 }
 
 fn pipelined(xml: &str) -> String {
@@ -105,16 +102,14 @@ fn a_pipelined_step_does_what_a_plain_one_does() {
             for processors in ["1", "3"] {
                 for fault in HANDLED.iter().chain(FATAL) {
                     let job = faulty_job(listeners, "TableOut", attributes, RULES);
-                    let properties = [
-                        ("batch.retry.input", "true"),
-                        ("batch.chunk.processors", processors),
-                    ];
-                    let plain = with_properties(&job, &properties);
-                    let pipelined = with_properties(
-                        &job,
-                        &[properties.as_slice(), &[("batch.chunk.pipeline", "true")]].concat(),
-                    );
-                    let (plain, pipelined) = (story(&plain, fault), story(&pipelined, fault));
+                    let [plain, pipelined] = ["false", "true"].map(|pipeline| {
+                        let properties = [
+                            ("batch.retry.input", "true"),
+                            ("batch.chunk.processors", processors),
+                            ("batch.chunk.pipeline", pipeline),
+                        ];
+                        story(&with_properties(&job, &properties), fault)
+                    });
                     let case = format!("{attributes}, {fault}, {processors} processors, {listeners}");
                     assert_eq!(pipelined.0, plain.0, "{case}");
                     // The reader is asked for its position before the list is written, not after.
@@ -131,30 +126,20 @@ fn a_pipelined_step_does_what_a_plain_one_does() {
 }
 
 /// Waits at its second list until the reader has started to read the fifth item, and until the test continues.
-#[derive(BatchArtifact)]
-struct WaitsForTheReader {
-    #[batch_property(name = "log")]
-    log: String,
-    #[batch_property(name = "folder")]
-    folder: String,
-}
-
-#[item_writer]
-impl WaitsForTheReader {
-    #[open]
-    fn open(&mut self, _: Option<()>) {}
-    #[write_items]
-    fn write(&mut self, items: &[String], _: &mut ChunkTransaction) {
-        if items.contains(&"n3".to_owned()) {
-            let gate = Gate::of(&self.folder);
-            gate.pass("held");
-            gate.open("writing");
-            gate.pass("written");
-        }
-        say(&self.log, format!("wrote {}", items.join(" ")));
+#[item_writer("WaitsForTheReader")]
+fn waits_for_the_reader(
+    items: &[String],
+    _: &mut ChunkTransaction,
+    #[batch_property] log: &str,
+    #[batch_property] folder: &str,
+) {
+    if items.contains(&"n3".to_owned()) {
+        let gate = Gate::of(folder);
+        gate.pass("held");
+        gate.open("writing");
+        gate.pass("written");
     }
-    #[get_checkpoint_info]
-    fn checkpoint(&mut self) {}
+    say(log, format!("wrote {}", items.join(" ")));
 }
 
 /// The next chunk is read while a chunk is written. A stop ends reading; the items that were read ahead are written and committed.
@@ -163,7 +148,7 @@ impl WaitsForTheReader {
 #[test]
 fn a_stop_commits_what_was_read_ahead() {
     let xml = pipelined(&faulty_job("", "WaitsForTheReader", "commit-interval=\"2\"", ""));
-    let stage = Stage::configured(&xml, |builder| builder.stop_timeout(Duration::ZERO));
+    let stage = impatient(&xml);
     let (operator, gate) = (stage.operator(), Gate::at(&stage));
     let execution = operator.start("job", [("hold.at", "5"), ("items", "7")]).unwrap();
     gate.pass("writing");
@@ -171,85 +156,56 @@ fn a_stop_commits_what_was_read_ahead() {
     gate.open("written");
     gate.open("go");
     operator.wait(execution).unwrap();
-    let tree = stage.tree(execution);
-    assert!(
-        tree.contains("copy STOPPED STOPPED read 5 filter 0 write 5 commit 3 "),
-        "{tree}"
+    assert_contains(
+        &stage.tree(execution),
+        "copy STOPPED STOPPED read 5 filter 0 write 5 commit 3 ",
     );
-    let again = operator.restart(execution, [("hold.at", "0")]).unwrap();
-    operator.wait(again).unwrap();
-    let tree = stage.tree(again);
-    assert!(
-        tree.contains("copy COMPLETED COMPLETED read 2 filter 0 write 2 "),
-        "{tree}"
+    let again = restart_with(&stage, execution, [("hold.at", "0")]);
+    assert_contains(
+        &stage.tree(again),
+        "copy COMPLETED COMPLETED read 2 filter 0 write 2 ",
     );
-    let log = stage.log();
-    let wrote: Vec<_> = log
-        .iter()
-        .filter_map(|line| line.strip_prefix("wrote "))
-        .collect();
-    assert_eq!(wrote, ["n1 n2", "n3 n4", "n5", "n6 n7"]);
+    let expected = ["wrote n1 n2", "wrote n3 n4", "wrote n5", "wrote n6 n7"];
+    assert_eq!(chosen(&stage, &["wrote"]), expected);
 }
 
 /// The last number that [`AddsUp`] has received.
 static RECEIVED: AtomicU64 = AtomicU64::new(0);
 
 /// Adds each number to the persistent user data.
-#[derive(BatchArtifact)]
-struct AddsUp {
-    #[batch_context]
-    step: StepContext,
-}
-
-#[item_processor]
-impl AddsUp {
-    #[process_item]
-    fn process(&mut self, item: &u64) -> Result<Option<String>, BatchError> {
-        RECEIVED.store(*item, Ordering::SeqCst);
-        let sum = self.step.persistent_user_data::<u64>()?.unwrap_or(0) + item;
-        self.step.set_persistent_user_data(&sum)?;
-        self.step.set_transient_user_data(*item);
-        Ok(Some(item.to_string()))
-    }
+#[item_processor("AddsUp")]
+fn adds_up(item: &u64, #[batch_context] step: &StepContext) -> Result<Option<String>, BatchError> {
+    RECEIVED.store(*item, Ordering::SeqCst);
+    let sum = step.persistent_user_data::<u64>()?.unwrap_or(0) + item;
+    step.set_persistent_user_data(&sum)?;
+    step.set_transient_user_data(*item);
+    Ok(Some(item.to_string()))
 }
 
 /// Checks that the contexts know of the items in the list, and of no later one.
-#[derive(BatchArtifact)]
-struct SeesTheSum {
-    #[batch_context]
-    step: StepContext,
-    #[batch_property(name = "items")]
-    items: u64,
-    #[batch_property(name = "fail.at", value = "0")]
-    fail_at: u64,
-}
-
-#[item_writer]
-impl SeesTheSum {
-    #[open]
-    fn open(&mut self, _: Option<()>) {}
-    #[write_items]
-    fn write(&mut self, items: &[String], _: &mut ChunkTransaction) -> Result<(), BatchError> {
-        let last: u64 = items.last().and_then(|item| item.parse().ok()).unwrap_or(0);
-        // The processor has the next item, and a moment to change the data.
-        while last < self.items && RECEIVED.load(Ordering::SeqCst) <= last {
-            thread::yield_now();
-        }
-        (0..20).for_each(|_| thread::yield_now());
-        let (sum, stored) = (
-            self.step.persistent_user_data::<u64>()?,
-            self.step.transient_user_data::<u64>()?,
-        );
-        if sum != Some(last * (last + 1) / 2) || stored.as_deref() != Some(&last) {
-            return Err(BatchError::msg(format!("list to {last}: {sum:?}, {stored:?}")));
-        }
-        if last == self.fail_at {
-            return Err(BatchError::msg("stopped by the test"));
-        }
-        Ok(())
+#[item_writer("SeesTheSum")]
+fn sees_the_sum(
+    items: &[String],
+    _: &mut ChunkTransaction,
+    #[batch_context] step: &StepContext,
+    #[batch_property(name = "items")] count: u64,
+    #[batch_property(name = "fail.at", value = "0")] fail_at: u64,
+) -> Result<(), BatchError> {
+    let last: u64 = items.last().and_then(|item| item.parse().ok()).unwrap_or(0);
+    // The processor has the next item, and a moment to change the data.
+    while last < count && RECEIVED.load(Ordering::SeqCst) <= last {
+        thread::yield_now();
     }
-    #[get_checkpoint_info]
-    fn checkpoint(&mut self) {}
+    (0..20).for_each(|_| thread::yield_now());
+    let sum = step.persistent_user_data::<u64>()?;
+    let stored = step.transient_user_data::<u64>()?;
+    if sum != Some(last * (last + 1) / 2) || stored.as_deref() != Some(&last) {
+        return Err(BatchError::msg(format!("list to {last}: {sum:?}, {stored:?}")));
+    }
+    if last == fail_at {
+        return Err(BatchError::msg("stopped by the test"));
+    }
+    Ok(())
 }
 
 /// The user data of a commit belongs to its items, although later ones are read already.
@@ -259,34 +215,19 @@ impl SeesTheSum {
 fn user_data_belongs_to_its_chunk() {
     let xml = pipelined(&faulty_job("", "SeesTheSum", "commit-interval=\"2\"", ""));
     let stage = Stage::new(&xml.replace("\"Shape\"", "\"AddsUp\""));
-    let operator = stage.operator();
     let failed = stage.start("job", [("items", "400"), ("fail.at", "300")]);
-    let message = operator.wait(failed).unwrap().exit_message;
-    assert!(message.contains("stopped by the test"), "{message}");
-    let again = operator.restart(failed, [("fail.at", "0")]).unwrap();
-    let ended = operator.wait(again).unwrap();
-    assert_eq!(ended.status, BatchStatus::Completed, "{}", ended.exit_message);
+    assert_contains(&job_execution(&stage, failed).exit_message, "stopped by the test");
+    let again = restart_with(&stage, failed, [("fail.at", "0")]);
+    assert_completed(&stage, again);
 }
-
-static OPERATOR: Mutex<Option<JobOperator>> = Mutex::new(None);
 
 /// Stops its own job at the fifth item.
-#[derive(BatchArtifact)]
-struct StopsItself {
-    #[batch_context]
-    job: JobContext,
-}
-
-#[item_processor]
-impl StopsItself {
-    #[process_item]
-    fn process(&mut self, item: &u64) -> Result<Option<String>, BatchError> {
-        if *item == 5 {
-            let operator = OPERATOR.lock().unwrap().clone();
-            operator.unwrap().stop(self.job.execution_id())?;
-        }
-        Ok(Some(format!("n{item}")))
+#[item_processor("StopsItself")]
+fn stops_itself(item: &u64, #[batch_context] job: &JobContext) -> Result<Option<String>, BatchError> {
+    if *item == 5 {
+        job.job_operator().unwrap().stop(job.execution_id())?;
     }
+    Ok(Some(format!("n{item}")))
 }
 
 /// An artifact that stops its own job does not wait for the end of the job, on any thread of the step.
@@ -313,7 +254,6 @@ fn an_artifact_that_stops_its_job_does_not_wait_for_itself() {
         let stage = Stage::configured(&with_properties(&job, &properties), |builder| {
             builder.stop_timeout(Duration::from_secs(3_600))
         });
-        *OPERATOR.lock().unwrap() = Some(stage.operator());
         let execution = stage.start("job", [("items", "1000000"), ("parts", "one")]);
         assert!(stage.tree(execution).starts_with("job job STOPPED"));
     }
@@ -365,15 +305,10 @@ fn an_interval_of_the_policy_time_is_read_ahead() {
             ("batch.chunk.processors", processors),
         ];
         let stage = faulty_stage(&with_properties(&job, &properties));
-        let execution = stage.start(
-            "job",
-            [("faults", "process 4: Skip; process 6: Skip; process 7: Skip")],
-        );
+        let faults = "process 4: Skip; process 6: Skip; process 7: Skip";
+        let execution = stage.start("job", [("faults", faults)]);
         let tree = stage.tree(execution);
-        assert!(
-            tree.contains("copy COMPLETED COMPLETED read 20 filter 0 write 17 "),
-            "{tree}"
-        );
+        assert_contains(&tree, "copy COMPLETED COMPLETED read 20 filter 0 write 17 ");
         // Several processors get all items at once.
         if processors == "1" {
             let commits = first_step_execution(&stage, execution).counters.commits;
@@ -383,44 +318,28 @@ fn an_interval_of_the_policy_time_is_read_ahead() {
 }
 
 /// Sets the exit status for each number.
-#[derive(BatchArtifact)]
-struct SetsExitStatus {
-    #[batch_property(name = "folder")]
-    folder: String,
-    #[batch_context]
-    step: StepContext,
-}
-
-#[item_processor]
-impl SetsExitStatus {
-    #[process_item]
-    fn process(&mut self, item: &u64) -> Option<String> {
-        if *item == 3 {
-            Gate::of(&self.folder).open("third");
-        }
-        self.step.set_exit_status(Some(&format!("SEEN {item}")));
-        Some(item.to_string())
+#[item_processor("SetsExitStatus")]
+fn sets_exit_status(
+    item: &u64,
+    #[batch_property] folder: &str,
+    #[batch_context] step: &StepContext,
+) -> Option<String> {
+    if *item == 3 {
+        Gate::of(folder).open("third");
     }
+    step.set_exit_status(Some(&format!("SEEN {item}")));
+    Some(item.to_string())
 }
 
 /// Fails when the processor has received the third item.
-#[derive(BatchArtifact)]
-struct FailsLate {
-    #[batch_property(name = "folder")]
-    folder: String,
-}
-
-#[item_writer]
-impl FailsLate {
-    #[open]
-    fn open(&mut self, _: Option<()>) {}
-    #[write_items]
-    fn write(&mut self, _items: &[String], _: &mut ChunkTransaction) -> Result<(), BatchError> {
-        Gate::of(&self.folder).pass("third");
-        Err(BatchError::msg("no space"))
-    }
-    #[get_checkpoint_info]
-    fn checkpoint(&mut self) {}
+#[item_writer("FailsLate")]
+fn fails_late(
+    _items: &[String],
+    _: &mut ChunkTransaction,
+    #[batch_property] folder: &str,
+) -> Result<(), BatchError> {
+    Gate::of(folder).pass("third");
+    Err(BatchError::msg("no space"))
 }
 
 /// Items that are discarded have no effect on contexts.
@@ -431,7 +350,7 @@ fn discarded_items_do_not_change_contexts() {
     let xml = pipelined(&faulty_job("", "FailsLate", "commit-interval=\"2\"", ""));
     let stage = Stage::new(&xml.replace("\"Shape\"", "\"SetsExitStatus\""));
     let tree = stage.tree(stage.start("job", [("items", "6")]));
-    assert!(tree.contains("step copy FAILED SEEN 2 read 0"), "{tree}");
+    assert_contains(&tree, "step copy FAILED SEEN 2 read 0");
 }
 
 /// The number of results that exist, and the largest so far.
@@ -446,44 +365,22 @@ struct Counted {
 impl Drop for Counted {
     fn drop(&mut self) {
         ALIVE.lock().unwrap().0 -= 1;
-        assert!(
-            !self.is_fragile || self.item != 150,
-            "no way to drop {}",
-            self.item
-        );
+        let is_late = self.is_fragile && self.item == 150;
+        assert!(!is_late, "no way to drop {}", self.item);
     }
 }
 
-#[derive(BatchArtifact)]
-struct Counts {
-    #[batch_property(name = "fragile", value = "false")]
-    fragile: bool,
+#[item_processor("Counts")]
+fn counts(item: &u64, #[batch_property(value = "false")] fragile: bool) -> Option<Counted> {
+    let mut alive = ALIVE.lock().unwrap();
+    alive.0 += 1;
+    alive.1 = alive.1.max(alive.0);
+    let (item, is_fragile) = (*item, fragile);
+    Some(Counted { item, is_fragile })
 }
 
-#[item_processor]
-impl Counts {
-    #[process_item]
-    fn process(&mut self, item: &u64) -> Option<Counted> {
-        let mut alive = ALIVE.lock().unwrap();
-        alive.0 += 1;
-        alive.1 = alive.1.max(alive.0);
-        let (item, is_fragile) = (*item, self.fragile);
-        Some(Counted { item, is_fragile })
-    }
-}
-
-#[derive(BatchArtifact)]
-struct TakesCounted;
-
-#[item_writer]
-impl TakesCounted {
-    #[open]
-    fn open(&mut self, _: Option<()>) {}
-    #[write_items]
-    fn write(&mut self, _items: &[Counted], _: &mut ChunkTransaction) {}
-    #[get_checkpoint_info]
-    fn checkpoint(&mut self) {}
-}
+#[item_writer("TakesCounted")]
+fn takes_counted(_items: &[Counted], _: &mut ChunkTransaction) {}
 
 /// If the results of an interval are kept until the commit, only one list more is in memory. A panic in the `Drop` of an item is reported
 /// as in a plain step.
@@ -503,11 +400,7 @@ fn items_are_dropped_in_time() {
     assert!(alive == 0 && most <= 125, "{alive}, {most}");
     let (pipelined, plain) = (ended(&pipelined(&job), "true"), ended(&job, "true"));
     assert_eq!(pipelined.status, BatchStatus::Failed);
-    assert!(
-        pipelined.exit_message.contains("no way to drop 150"),
-        "{}",
-        pipelined.exit_message
-    );
+    assert_contains(&pipelined.exit_message, "no way to drop 150");
     assert_eq!(pipelined.exit_message, plain.exit_message);
 }
 
@@ -533,24 +426,9 @@ impl BatchArtifactLoader for LoadsReadsBalances {
 }
 
 /// Steps that cannot be pipelined: their jobs, and the reason.
-fn obstacles() -> [(String, &'static str); 4] {
-    let custom = faulty_job("", "TableOut", "checkpoint-policy=\"custom\"", RULES)
-        .replace("<skippable", "<checkpoint-algorithm ref=\"Every\"/><skippable");
-    [
-        (
-            faulty_job("", "TableOut", "buffer-reads=\"false\"", ""),
-            "`buffer-reads=\"false\"` reads items again after a rollback",
-        ),
-        (custom, "the checkpoint algorithm decides after each item"),
-        (
-            faulty_job("", "TableOut", "", "").replace("\"Shape\"", "\"ReadsBalances\""),
-            "`ReadsBalances` is declared with `pipelined = false`",
-        ),
-        (
-            faulty_job("<listener ref=\"Ears\"/>", "TableOut", "", ""),
-            "`Ears` is a listener of reading or processing, which a pipelined step cannot call",
-        ),
-    ]
+/// Returns the job of a step that cannot be pipelined.
+fn obstacle(listeners: &str, attributes: &str, children: &str) -> String {
+    faulty_job(listeners, "TableOut", attributes, children)
 }
 
 /// A step that asks for a pipeline and cannot have one is rejected; if the job asks for all its steps, the others have one.
@@ -558,10 +436,30 @@ fn obstacles() -> [(String, &'static str); 4] {
 /// Spec: D-100
 #[test]
 fn obstacles_are_named() {
-    for (job, reason) in obstacles() {
-        let message = refused(&Stage::new(&pipelined(&job)), "job", JobParameters::new());
-        assert!(message.contains("step `copy` cannot be pipelined"), "{message}");
-        assert!(message.contains(reason), "{message}");
+    const EARS: &str = r#"<listener ref="Ears"/>"#;
+    let custom = format!("<checkpoint-algorithm ref=\"Every\"/>{RULES}");
+    let reads_balances = obstacle("", "", "").replace("\"Shape\"", "\"ReadsBalances\"");
+    for (job, reason) in [
+        (
+            obstacle("", "buffer-reads=\"false\"", ""),
+            "`buffer-reads=\"false\"` reads items again after a rollback",
+        ),
+        (
+            obstacle("", "checkpoint-policy=\"custom\"", &custom),
+            "the checkpoint algorithm decides after each item",
+        ),
+        (
+            reads_balances,
+            "`ReadsBalances` is declared with `pipelined = false`",
+        ),
+        (
+            obstacle(EARS, "", ""),
+            "`Ears` is a listener of reading or processing, which a pipelined step cannot call",
+        ),
+    ] {
+        let message = refused(&Stage::new(&pipelined(&job)), "job", ());
+        assert_contains(&message, "step `copy` cannot be pipelined");
+        assert_contains(&message, reason);
 
         let stage = faulty_stage(&job);
         let parameters: JobParameters = [("batch.chunk.pipeline", "true")].into();
@@ -570,38 +468,27 @@ fn obstacles_are_named() {
             panic!("{warnings:?}")
         };
         assert_eq!(warning.severity, Severity::Warning);
-        assert!(warning.label.contains(reason), "{warning:?}");
-        let execution = stage.start("job", parameters);
-        assert!(stage.tree(execution).starts_with("job job COMPLETED"));
+        assert_contains(&warning.label, reason);
+        assert_completed(&stage, stage.start("job", parameters));
     }
     // An instance of a loader keeps the flags of its registration.
-    let loaded = faulty_job("", "TableOut", "", "");
-    let stage = Stage::configured(&pipelined(&loaded), |builder| {
+    let loaded = Stage::configured(&pipelined(&obstacle("", "", "")), |builder| {
         builder.artifact_loader(LoadsReadsBalances)
     });
-    let message = refused(&stage, "job", ());
-    assert!(
-        message.contains("is declared with `pipelined = false`"),
-        "{message}"
-    );
-    let several = faulty_job(
-        "<listener ref=\"Ears\"/>",
-        "TableOut",
-        "buffer-reads=\"false\"",
-        "",
-    );
-    let message = refused(&Stage::new(&pipelined(&several)), "job", JobParameters::new());
-    assert!(
-        message.contains("buffer-reads") && message.contains("`Ears` is a listener"),
-        "{message}"
-    );
-    let wrong = with_properties(
-        &faulty_job("", "TableOut", "", "").replace("\"Source\"", "\"Sorce\""),
-        &[("batch.chunk.pipeline", "yes")],
-    );
-    let message = refused(&Stage::new(&wrong), "job", ());
-    assert!(
-        message.contains("invalid value \"yes\" for `batch.chunk.pipeline`") && message.contains("`Sorce`"),
-        "{message}"
-    );
+    let several = Stage::new(&pipelined(&obstacle(EARS, "buffer-reads=\"false\"", "")));
+    let wrong = obstacle("", "", "").replace("\"Source\"", "\"Sorce\"");
+    let wrong = Stage::new(&with_properties(&wrong, &[("batch.chunk.pipeline", "yes")]));
+    for (stage, problems) in [
+        (loaded, &["is declared with `pipelined = false`"][..]),
+        (several, &["buffer-reads", "`Ears` is a listener"]),
+        (
+            wrong,
+            &["invalid value \"yes\" for `batch.chunk.pipeline`", "`Sorce`"],
+        ),
+    ] {
+        let message = refused(&stage, "job", ());
+        problems
+            .iter()
+            .for_each(|problem| assert_contains(&message, problem));
+    }
 }

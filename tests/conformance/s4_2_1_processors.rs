@@ -6,34 +6,25 @@ use std::time::Duration;
 use batch_runtime::prelude::*;
 use batch_tests::stage::{Stage, say};
 
-use super::artifacts::{refused, tree};
+use super::artifacts::{assert_completed, assert_contains, chosen, refused, tree};
 use super::faults::{RULES, ears, faulty_job, faulty_stage, lines};
+use super::s4_2_1_pipeline::with_properties;
 
 /// Adds the property to the step of a job.
 fn parallel(xml: &str, processors: &str) -> String {
-    let properties = format!(
-        "<properties><property name=\"batch.chunk.processors\" value=\"{processors}\"/>\
-         <property name=\"batch.retry.input\" value=\"true\"/></properties>"
-    );
-    let place = if xml.contains("<listeners>") {
-        "<listeners>"
-    } else {
-        "<chunk"
-    };
-    xml.replacen(place, &format!("{properties}{place}"), 1)
+    let properties = [
+        ("batch.chunk.processors", processors),
+        ("batch.retry.input", "true"),
+    ];
+    with_properties(xml, &properties)
 }
 
 /// Runs the copy with these faults and returns its end and the rows. Read-ahead is not visible in them.
 fn story(processors: &str, listeners: &str, attributes: &str, items: u32, fault: &str) -> String {
-    let stage = faulty_stage(&parallel(
-        &faulty_job(listeners, "TableOut", attributes, RULES),
-        processors,
-    ));
-    let execution = stage.start(
-        "job",
-        [("faults", fault.to_owned()), ("items", items.to_string())],
-    );
-    format!("{}{}", tree(&stage, execution), lines(&stage))
+    let job = faulty_job(listeners, "TableOut", attributes, RULES);
+    let stage = faulty_stage(&parallel(&job, processors));
+    let execution = stage.start("job", [("faults", fault), ("items", &items.to_string())]);
+    tree(&stage, execution) + &lines(&stage)
 }
 
 /// What the operator sees is the same as with one processor: status, counters, rows in the order of reading; for errors of
@@ -108,9 +99,9 @@ impl Meets {
         let mut waiting = WAITING.lock().unwrap();
         *waiting += 1;
         MET.notify_all();
-        let (mut waiting, alone) = MET
-            .wait_timeout_while(waiting, Duration::from_secs(60), |waiting| *waiting < 2)
-            .unwrap();
+        let limit = Duration::from_secs(60);
+        let met = MET.wait_timeout_while(waiting, limit, |waiting| *waiting < 2);
+        let (mut waiting, alone) = met.unwrap();
         if alone.timed_out() {
             *waiting = 0;
             return Err(BatchError::msg("no other processor came"));
@@ -134,14 +125,8 @@ fn items_are_processed_at_the_same_time() {
     let xml = faulty_job("", "TableOut", "commit-interval=\"10\"", RULES).replace("\"Shape\"", "\"Meets\"");
     let stage = faulty_stage(&parallel(&xml, "2"));
     let execution = stage.start("job", [("items", "20")]);
-    let tree = stage.tree(execution);
-    assert!(tree.starts_with("job job COMPLETED"), "{tree}");
-    let log = stage.log();
-    let processors: Vec<_> = log
-        .iter()
-        .filter(|line| line.starts_with("processor of"))
-        .collect();
-    assert_eq!(processors.len(), 2, "{log:?}");
+    assert_completed(&stage, execution);
+    assert_eq!(chosen(&stage, &["processor of"]).len(), 2);
 }
 
 /// The checkpoint policy `time` checks the clock after some items, and all of them arrive.
@@ -161,17 +146,11 @@ fn a_checkpoint_algorithm_and_wrong_numbers_are_rejected() {
     let custom = faulty_job("", "TableOut", "checkpoint-policy=\"custom\"", RULES)
         .replace("<skippable", &format!("{algorithm}<skippable"));
     let error = |xml: &str| refused(&Stage::new(xml), "job", ());
-    let message = error(&parallel(&custom, "2"));
-    assert!(
-        message.contains("`batch.chunk.processors` cannot be combined with a checkpoint algorithm"),
-        "{message}"
-    );
+    let problem = "`batch.chunk.processors` cannot be combined with a checkpoint algorithm";
+    assert_contains(&error(&parallel(&custom, "2")), problem);
     let plain = faulty_job("", "TableOut", "", RULES);
     for wrong in ["0", "many", "-1"] {
-        let message = error(&parallel(&plain, wrong));
-        assert!(
-            message.contains("expected a number of threads, at least 1"),
-            "{message}"
-        );
+        let problem = "expected a number of threads, at least 1";
+        assert_contains(&error(&parallel(&plain, wrong)), problem);
     }
 }

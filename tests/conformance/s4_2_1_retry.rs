@@ -2,7 +2,7 @@
 
 use insta::assert_snapshot;
 
-use super::faults::{RETRIES, RULES, ears, faulty_job, faulty_stage, lines, run, stories};
+use super::faults::{RETRIES, RULES, ears, faulty, lines, run, stories};
 
 /// The five steps for a known item: a new transaction, the items before it, the retry listeners, the item, the rest.
 /// Everything since the last checkpoint is written again, including earlier calls of the interval; reader and processor
@@ -31,13 +31,8 @@ fn a_retry_writes_the_interval_again() {
 #[test]
 fn empty_parts_cause_no_call() {
     let mut text = String::new();
-    for item in ["n1", "n2"] {
-        text += &stories(
-            &["Out"],
-            "commit-interval=\"2\"",
-            &format!("has {item}: @Retry x1"),
-            "2",
-        );
+    for faults in ["has n1: @Retry x1", "has n2: @Retry x1"] {
+        text += &stories(&["Out"], "commit-interval=\"2\"", faults, "2");
     }
     text += &stories(
         &["SingleTableOut"],
@@ -74,12 +69,9 @@ fn the_limit_counts_retries_of_the_step() {
         ("", "has n1: @Retry x6"),
     ] {
         let attributes = format!("commit-interval=\"2\" {limit}");
-        let stage = faulty_stage(&faulty_job("", "TableOut", &attributes, RULES));
-        text += &format!(
-            "== {limit} {faults}\n{}\n",
-            run(&stage, faults, "4", &["nothing"])
-        );
-        text += &format!("table: {}\n", lines(&stage));
+        let stage = faulty("", "TableOut", &attributes, RULES);
+        let story = run(&stage, faults, "4", &["nothing"]);
+        text += &format!("== {limit} {faults}\n{story}\ntable: {}\n", lines(&stage));
     }
     assert_snapshot!(text);
 }
@@ -96,7 +88,7 @@ fn only_the_writer_is_retried() {
         "read 2: Retry x1",
         "process 2: Retry x1",
     ] {
-        let stage = faulty_stage(&faulty_job(&ears("", RETRIES), "Out", "", RULES));
+        let stage = faulty(&ears("", RETRIES), "Out", "", RULES);
         text += &format!("== {faults}\n{}\n", run(&stage, faults, "3", &["process", "L"]));
     }
     assert_snapshot!(text, @r"
@@ -130,12 +122,8 @@ fn a_retryable_and_skippable_error_is_retried_first() {
     let mut text = stories(&["TableOut"], attributes, "has n2: @Both", "3");
     text += &stories(&["TableOut"], attributes, "has n2: Both", "3");
     text += &stories(&["Out"], attributes, "has n2: @Retry x1; has n2: @Both", "3");
-    text += &stories(
-        &["Out"],
-        &format!("{attributes} skip-limit=\"0\""),
-        "has n2: @Both",
-        "3",
-    );
+    let no_skips = format!("{attributes} skip-limit=\"0\"");
+    text += &stories(&["Out"], &no_skips, "has n2: @Both", "3");
     assert_snapshot!(text);
 }
 
@@ -156,11 +144,7 @@ fn other_items_fail_during_the_retry() {
     ] {
         text += &stories(&["TableOut"], attributes, faults, "3");
     }
-    text += &stories(
-        &["SingleOut"],
-        attributes,
-        "write n3: Retry x1; process 9: Skip",
-        "3",
-    );
+    let faults = "write n3: Retry x1; process 9: Skip";
+    text += &stories(&["SingleOut"], attributes, faults, "3");
     assert_snapshot!(text);
 }

@@ -3,7 +3,7 @@
 use insta::assert_snapshot;
 
 use super::faults::{RULES, ears, faulty_job, faulty_stage, lines, run};
-use crate::artifacts::{calls, refused, tree};
+use crate::artifacts::{assert_contains, calls, refused, tree};
 
 const PROPERTY: &str = r#"<properties><property name="batch.retry.input" value="true"/></properties><chunk"#;
 
@@ -16,11 +16,8 @@ fn story(property: bool, listeners: &str, attributes: &str, fault: &str) -> Stri
     }
     let stage = faulty_stage(&xml);
     let execution = stage.start("job", [("faults", fault), ("items", "3")]);
-    let printed = format!(
-        "{}{}",
-        tree(&stage, execution),
-        calls(&stage, &["open", "read", "process", "write", "L on"])
-    );
+    let words = ["open", "read", "process", "write", "L on"];
+    let printed = tree(&stage, execution) + &calls(&stage, &words);
     format!("== {fault}\n{printed}\ntable: {}", lines(&stage))
 }
 
@@ -144,15 +141,11 @@ fn a_retried_item_is_skipped_and_limits_hold() {
 /// Spec: D-09, CHUNK-SKIP-09, CHUNK-SKIP-10
 #[test]
 fn several_bad_inputs_of_an_interval_are_skipped() {
+    let listener = ears("", "on process error");
     let text = [
         story(true, "", "", "process 1: Both; process 2: Both"),
         story(true, "", "", "read 1: Both; read 2: Both"),
-        story(
-            true,
-            &ears("", "on process error"),
-            "",
-            "process 1: Both; read 2: Both",
-        ),
+        story(true, &listener, "", "process 1: Both; read 2: Both"),
     ];
     assert_snapshot!(text.join("\n"), @r"
     == process 1: Both; process 2: Both
@@ -184,7 +177,7 @@ fn several_bad_inputs_of_an_interval_are_skipped() {
 fn the_property_is_a_boolean() {
     let xml = faulty_job("", "TableOut", "", RULES).replace("<chunk", &PROPERTY.replace("true", "yes"));
     let error = refused(&faulty_stage(&xml), "job", ());
-    assert!(error.contains("expected `true` or `false`"), "{error}");
+    assert_contains(&error, "expected `true` or `false`");
 }
 
 /// A limit without classes limits nothing; a failure mentions it.
@@ -203,7 +196,7 @@ fn a_limit_without_classes_is_reported() {
         let xml = faulty_job("", "TableOut", &format!("{limit}=\"1\""), "");
         let printed = run(&faulty_stage(&xml), "process 2: Skip", "3", &["L"]);
         let remark = format!("the `{limit}` has no effect without `{classes}`");
-        assert!(printed.contains(&remark), "{printed}");
+        assert_contains(&printed, &remark);
     }
 }
 
@@ -216,13 +209,12 @@ fn a_step_that_cannot_be_pipelined_repeats_calls() {
     let xml = faulty_job(&listeners, "TableOut", "commit-interval=\"2\"", RULES)
         .replace("<chunk", PROPERTY)
         .replacen("<job id=\"job\">", "<job id=\"job\"><properties><property name=\"batch.chunk.pipeline\" value=\"true\"/></properties>", 1);
-    assert!(xml.contains("batch.chunk.pipeline"), "{xml}");
+    assert_contains(&xml, "batch.chunk.pipeline");
     let stage = faulty_stage(&xml);
     let execution = stage.start("job", [("faults", "process 2: Soft x2"), ("items", "3")]);
-    let tree = stage.tree(execution);
-    assert!(
-        tree.contains("read 3 filter 0 write 3 commit 2 rollback 0"),
-        "{tree}"
+    assert_contains(
+        &stage.tree(execution),
+        "read 3 filter 0 write 3 commit 2 rollback 0",
     );
 }
 
@@ -265,19 +257,15 @@ fn a_call_of_the_processor_is_repeated_without_a_rollback() {
 /// Spec: FAULT-05
 #[test]
 fn a_pipelined_step_and_several_processors_read_again() {
-    for property in [
-        "batch.chunk.pipeline\" value=\"true",
-        "batch.chunk.processors\" value=\"2",
-    ] {
-        let property = format!("<properties><property name=\"{property}\"/>");
+    for (name, value) in [("batch.chunk.pipeline", "true"), ("batch.chunk.processors", "2")] {
+        let property = format!("<properties><property name=\"{name}\" value=\"{value}\"/>");
         let xml = faulty_job("", "TableOut", "commit-interval=\"2\"", RULES);
         let xml = xml.replace("<chunk", PROPERTY).replace("<properties>", &property);
         let stage = faulty_stage(&xml);
         let execution = stage.start("job", [("faults", "process 2: Soft x1"), ("items", "3")]);
-        let tree = stage.tree(execution);
-        assert!(
-            tree.contains("read 3 filter 0 write 3 commit 2 rollback 1"),
-            "{property}\n{tree}"
+        assert_contains(
+            &stage.tree(execution),
+            "read 3 filter 0 write 3 commit 2 rollback 1",
         );
         assert_eq!(lines(&stage), "n1 n2 n3", "{property}");
     }

@@ -7,19 +7,16 @@ use batch_tests::stage::say;
 use diesel::connection::SimpleConnection;
 use insta::assert_snapshot;
 
-use super::faults::{RULES, ears, faulty_job, faulty_stage, lines, run};
+use super::faults::{RULES, ears, faulty, faulty_job, faulty_stage, lines, run, with_job_listeners};
 
 const RETRIES: &str = "on retry,on skip";
 const CALLS: &[&str] = &["write", "L", "checkpoint reader"];
 
 /// Returns the story of a job with these faults that writes to the table.
 fn story_of(attributes: &str, faults: &str) -> String {
-    let stage = faulty_stage(&faulty_job(&ears("", RETRIES), "TableOut", attributes, RULES));
-    format!(
-        "== {faults}\n{}\ntable: {}\n",
-        run(&stage, faults, "4", CALLS),
-        lines(&stage)
-    )
+    let stage = faulty(&ears("", RETRIES), "TableOut", attributes, RULES);
+    let story = run(&stage, faults, "4", CALLS);
+    format!("== {faults}\n{story}\ntable: {}\n", lines(&stage))
 }
 
 /// An error of `on_retry_exception` forces a rollback, for any classes of the two errors; it is the same retry.
@@ -70,16 +67,10 @@ fn on_retry_item_that_throws_is_skipped_or_the_end() {
 fn each_stage_is_for_all_retry_listeners() {
     let listeners = ears("S1", RETRIES) + &ears("S2", RETRIES);
     let xml = faulty_job(&listeners, "Out", "commit-interval=\"2\"", RULES);
-    let of_job = format!(
-        "<job id=\"job\"><listeners>{}{}</listeners>",
-        ears("J1", ""),
-        ears("J2", "")
-    );
-    let stage = faulty_stage(&xml.replace("<job id=\"job\">", &of_job));
+    let stage = faulty_stage(&with_job_listeners(&xml, &(ears("J1", "") + &ears("J2", ""))));
     let mut text = run(&stage, "has n2: @Retry x1", "2", &["J", "S", "write"]);
     let faults = "has n2: @Soft x1; J1 on retry exception Soft n2: Fatal; J2 on retry item Soft n2: Skip; S1 on retry item Soft n2: Fatal";
-    text += "\n";
-    text += &run(&stage, faults, "2", &["J", "S", "write"]);
+    text += &format!("\n{}", run(&stage, faults, "2", &["J", "S", "write"]));
     assert_snapshot!(text, @r"
     job job COMPLETED
       step copy COMPLETED read 2 write 2 commit 2 rollback 1
@@ -111,10 +102,9 @@ impl SeesTransactions {
         let mut connection = sqlite::open(&std::path::Path::new(&self.folder).join("batch.db"));
         connection.batch_execute("PRAGMA busy_timeout = 0").unwrap();
         let started = connection.batch_execute("BEGIN IMMEDIATE; ROLLBACK");
-        let state = if started.is_ok() {
-            "no transaction"
-        } else {
-            "in the transaction"
+        let state = match started {
+            Ok(()) => "no transaction",
+            Err(_) => "in the transaction",
         };
         say(&self.log, format!("L {call}: {state}"));
     }
@@ -138,13 +128,8 @@ impl SeesTransactions {
 /// Spec: LISTEN-RETRY-03, LISTEN-RETRY-07, LISTEN-RETRY-08
 #[test]
 fn retry_listeners_run_inside_the_transaction() {
-    let xml = faulty_job(
-        "<listener ref=\"SeesTransactions\"/>",
-        "TableOut",
-        "commit-interval=\"2\"",
-        RULES,
-    );
-    let stage = faulty_stage(&xml);
+    let listener = "<listener ref=\"SeesTransactions\"/>";
+    let stage = faulty(listener, "TableOut", "commit-interval=\"2\"", RULES);
     let mut text = String::new();
     for faults in [
         "has n1: @Retry x1",

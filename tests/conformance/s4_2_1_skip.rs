@@ -2,8 +2,13 @@
 
 use insta::assert_snapshot;
 
-use super::artifacts::{chosen, first_step_execution, job_execution, restart_with};
-use super::faults::{RULES, ears, faulty_job, faulty_stage, lines, run, tree_and_calls};
+use super::artifacts::{
+    assert_contains, assert_failed, chosen, first_step_execution, job_execution, restart_with,
+};
+use super::faults::{
+    RULES, ears, faulty, faulty_job, faulty_stage, lines, run, tree_and_calls, with_job_listeners,
+};
+use super::s4_2_6_restart::restart_edited;
 
 /// Classes that are only skippable.
 const SKIPS: &str = "on skip";
@@ -17,12 +22,8 @@ const SKIPS: &str = "on skip";
 fn one_limit_for_all_skips() {
     let mut text = String::new();
     for limit in [r#"skip-limit="0""#, r#"skip-limit="2""#, r#"skip-limit="3""#, ""] {
-        let stage = faulty_stage(&faulty_job(
-            &ears("", SKIPS),
-            "Out",
-            &format!("commit-interval=\"1\" {limit}"),
-            RULES,
-        ));
+        let attributes = format!("commit-interval=\"1\" {limit}");
+        let stage = faulty(&ears("", SKIPS), "Out", &attributes, RULES);
         let faults = "read 2: Skip; process 4: Skip; has n5: Skip";
         text += &format!("== {limit}\n{}\n", run(&stage, faults, "6", &["L"]));
     }
@@ -55,7 +56,7 @@ fn one_limit_for_all_skips() {
 /// Spec: LISTEN-PROC-05, JSL-STEPLIS-02
 #[test]
 fn reading_continues_after_a_skip() {
-    let stage = faulty_stage(&faulty_job(&ears("", ""), "Out", "commit-interval=\"2\"", RULES));
+    let stage = faulty(&ears("", ""), "Out", "commit-interval=\"2\"", RULES);
     let faults = "read 1: Skip; process 3: Skip";
     assert_snapshot!(run(&stage, faults, "3", &[]), @r#"
     job job COMPLETED
@@ -80,17 +81,12 @@ fn skips_need_no_listener() {
         let attributes = format!("commit-interval=\"{interval}\" skip-limit=\"{limit}\"");
         let faults = "read 1: Skip; process 3: Skip; process 5: Skip; read 6: Skip";
         let [unheard, heard] = [String::new(), ears("", SKIPS)].map(|listeners| {
-            let stage = faulty_stage(&faulty_job(&listeners, "Out", &attributes, RULES));
-            run(
-                &stage,
-                faults,
-                "6",
-                &["open", "read", "process", "write", "checkpoint", "close"],
-            )
+            let stage = faulty(&listeners, "Out", &attributes, RULES);
+            let words = ["open", "read", "process", "write", "checkpoint", "close"];
+            run(&stage, faults, "6", &words)
         });
         assert_eq!(unheard, heard);
-        text += &unheard;
-        text += "\n";
+        text += &(unheard + "\n");
     }
     assert_snapshot!(text);
 }
@@ -100,12 +96,8 @@ fn skips_need_no_listener() {
 /// Spec: CHUNK-SKIP-11, CHUNK-SKIP-12, LISTEN-SKIP-04
 #[test]
 fn a_named_item_is_omitted() {
-    let stage = faulty_stage(&faulty_job(
-        &ears("", "on"),
-        "TableOut",
-        "commit-interval=\"4\" chunk-size=\"2\"",
-        RULES,
-    ));
+    let attributes = "commit-interval=\"4\" chunk-size=\"2\"";
+    let stage = faulty(&ears("", "on"), "TableOut", attributes, RULES);
     let story = run(&stage, "has n3: @Skip", "5", &["write", "L", "checkpoint"]);
     assert_snapshot!(story, @r"
     job job COMPLETED
@@ -131,7 +123,7 @@ fn a_skip_needs_no_rules_for_retries() {
         ("SingleTableOut", 2, "n3: Skip", "n1 n2 n4 n5"),
     ] {
         let attributes = format!("commit-interval=\"4\" chunk-size=\"{size}\"");
-        let stage = faulty_stage(&faulty_job("", writer, &attributes, rules));
+        let stage = faulty("", writer, &attributes, rules);
         run(&stage, &format!("has {bad}"), "5", &["nothing"]);
         assert_eq!(lines(&stage), left, "{writer} {bad}");
     }
@@ -145,12 +137,7 @@ fn a_skip_needs_no_rules_for_retries() {
 fn a_list_of_one_is_dropped_without_a_rollback() {
     let mut text = String::new();
     for writer in ["SingleOut", "SingleTableOut"] {
-        let stage = faulty_stage(&faulty_job(
-            &ears("", "on"),
-            writer,
-            "commit-interval=\"3\"",
-            RULES,
-        ));
+        let stage = faulty(&ears("", "on"), writer, "commit-interval=\"3\"", RULES);
         text += &run(&stage, "has n2: Skip", "4", &["write", "L", "checkpoint"]);
         text += &format!("\ntable: {}\n", lines(&stage));
     }
@@ -177,17 +164,10 @@ fn an_unknown_item_is_searched() {
     let mut text = String::new();
     for writer in ["TableOut", "Out"] {
         let attributes = "commit-interval=\"12\" chunk-size=\"8\"";
-        let stage = faulty_stage(&faulty_job(&ears("", "on skip"), writer, attributes, RULES));
-        text += &format!(
-            "== {writer}\n{}\n",
-            run(
-                &stage,
-                "has n3: Skip; has n10: Skip; has n12: Skip",
-                "12",
-                &["write", "L"]
-            )
-        );
-        text += &format!("table: {}\n", lines(&stage));
+        let stage = faulty(&ears("", "on skip"), writer, attributes, RULES);
+        let faults = "has n3: Skip; has n10: Skip; has n12: Skip";
+        let story = run(&stage, faults, "12", &["write", "L"]);
+        text += &format!("== {writer}\n{story}\ntable: {}\n", lines(&stage));
     }
     assert_snapshot!(text);
 }
@@ -198,29 +178,16 @@ fn an_unknown_item_is_searched() {
 /// Spec: CHUNK-SKIP-11, CHUNK-SKIP-12
 #[test]
 fn a_bad_item_of_a_thousand_is_found_by_few_calls() {
-    let stage = faulty_stage(&faulty_job("", "TableOut", "commit-interval=\"1000\"", RULES));
-    for (item, class) in [
-        (1, "Skip"),
-        (2, "Skip"),
-        (500, "Skip"),
-        (700, "Both"),
-        (1000, "Skip"),
-    ] {
+    let stage = faulty("", "TableOut", "commit-interval=\"1000\"", RULES);
+    for item in [1, 2, 500, 700, 1000] {
+        let class = if item == 700 { "Both" } else { "Skip" };
         let faults = format!("has n{item}: {class}");
         let execution = stage.start("job", [("faults", faults.as_str()), ("items", "1000")]);
         let writes = chosen(&stage, &["write"]).len();
-        let counters = first_step_execution(&stage, execution).counters;
         assert!(writes <= 25, "{writes} calls for item {item}");
-        assert_eq!(
-            (counters.writes, counters.write_skips, counters.commits),
-            (999, 1, 2),
-            "item {item}"
-        );
-        assert!(
-            counters.rollbacks <= 2,
-            "{} rollbacks for item {item}",
-            counters.rollbacks
-        );
+        let c = first_step_execution(&stage, execution).counters;
+        assert_eq!((c.writes, c.write_skips, c.commits), (999, 1, 2), "item {item}");
+        assert!(c.rollbacks <= 2, "{} rollbacks for item {item}", c.rollbacks);
     }
 }
 
@@ -229,12 +196,7 @@ fn a_bad_item_of_a_thousand_is_found_by_few_calls() {
 /// Spec: CHUNK-SKIP-11, CHUNK-SKIP-12
 #[test]
 fn lists_that_fail_without_a_bad_item_end() {
-    let stage = faulty_stage(&faulty_job(
-        "",
-        "TableOut",
-        "commit-interval=\"4\" chunk-size=\"2\"",
-        RULES,
-    ));
+    let stage = faulty("", "TableOut", "commit-interval=\"4\" chunk-size=\"2\"", RULES);
     let faults = "write n1 n2: Skip; write n3 n4: Skip";
     assert_snapshot!(run(&stage, faults, "4", &["write", "checkpoint"]), @r"
     job job COMPLETED
@@ -251,7 +213,7 @@ fn lists_that_fail_without_a_bad_item_end() {
 /// Spec: CHUNK-SKIP-05, CHUNK-SKIP-11, CHUNK-EXC-03
 #[test]
 fn the_error_of_the_found_item_decides() {
-    let stage = faulty_stage(&faulty_job("", "TableOut", "commit-interval=\"4\"", RULES));
+    let stage = faulty("", "TableOut", "commit-interval=\"4\"", RULES);
     let mut text = String::new();
     for faults in [
         "write n1 n2 n3 n4: Skip; has n2: Fatal",
@@ -273,12 +235,7 @@ fn the_error_of_the_found_item_decides() {
 fn skip_listeners_of_the_job_come_first() {
     let listeners = ears("S1", SKIPS) + &ears("S2", SKIPS);
     let xml = faulty_job(&listeners, "Out", "commit-interval=\"2\"", RULES);
-    let of_job = format!(
-        "<job id=\"job\"><listeners>{}{}</listeners>",
-        ears("J1", ""),
-        ears("J2", "")
-    );
-    let stage = faulty_stage(&xml.replace("<job id=\"job\">", &of_job));
+    let stage = faulty_stage(&with_job_listeners(&xml, &(ears("J1", "") + &ears("J2", ""))));
     let faults = "read 1: Skip; process 3: Skip; has n4: @Skip";
     assert_snapshot!(run(&stage, faults, "5", &["J", "S"]), @r"
     job job COMPLETED
@@ -303,9 +260,8 @@ fn an_exceeded_limit_names_the_cause_of_most_skips() {
     let message = |every: u32, faults: &str| {
         let stage = faulty_stage(&job(every));
         let execution = stage.start("job", [("faults", faults), ("items", "6")]);
-        let ended = stage.operator().job_execution(execution).unwrap();
-        let message = ended.unwrap().exit_message;
-        assert!(message.contains("the skip-limit of 2 is used up"), "{message}");
+        let message = job_execution(&stage, execution).exit_message;
+        assert_contains(&message, "the skip-limit of 2 is used up");
         message
     };
     let remark = "; most skips had a different cause, for example: Skip";
@@ -345,29 +301,14 @@ fn a_restart_after_skips_resumes_at_the_right_item() {
     ");
     assert_eq!(lines(&stage), "n3");
     let again = restart_with(&stage, execution, [("faults", faults)]);
-    let failed = job_execution(&stage, again);
-    assert!(
-        failed
-            .exit_message
-            .contains("it is skippable, but the skip-limit of 2 is used up"),
-        "{}",
-        failed.exit_message
-    );
+    let used_up = "it is skippable, but the skip-limit of 2 is used up";
+    assert_failed(&stage, again, used_up);
     // Items are counted in the instance.
-    let faults_of_another = [("faults", "process 5: Fatal")];
-    let again = restart_with(&stage, again, faults_of_another);
-    let failed = job_execution(&stage, again);
-    assert!(
-        failed.exit_message.contains("at item 5 of `copy`"),
-        "{}",
-        failed.exit_message
-    );
+    let again = restart_with(&stage, again, [("faults", "process 5: Fatal")]);
+    assert_failed(&stage, again, "at item 5 of `copy`");
     stage.log();
     // The operator allows more.
-    stage.rewrite(&job(4));
-    let operator = stage.another_runtime().job_operator();
-    let again = operator.restart(again, [("faults", faults)]).unwrap();
-    operator.wait(again).unwrap();
+    let again = restart_edited(&stage, again, &job(4), [("faults", faults)]);
     assert_snapshot!(tree_and_calls(&stage, again, &["L", "open", "checkpoint"]), @r"
     job job COMPLETED
       step copy COMPLETED read 4 write 2 commit 3 rollback 2 write skip 2

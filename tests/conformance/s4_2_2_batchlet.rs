@@ -1,19 +1,20 @@
 //! 4.2.2 and 5.1.2: batchlet steps.
 
 use crate::sequence::run_with;
-use std::time::Duration;
 
 use batch_runtime::prelude::*;
 use batch_runtime::{BatchStatus, JobOperatorError};
 use batch_tests::stage::{Stage, say};
 use insta::assert_snapshot;
 
-use super::artifacts::{Gate, job, restart_with, story, wrapped};
+use super::artifacts::{
+    Gate, assert_matches, held, impatient, job, restart_with, started, stopped, story, wrapped,
+};
 
 const ONE: &str =
     r#"<step id="one" next="two"><batchlet ref="Task"/></step><step id="two"><batchlet ref="Task"/></step>"#;
 
-/// Spec: JSL-BATCHLET-01, JSL-BATCHLET-02, BLET-01, BLET-02, BLET-03, BLET-04, BLET-10, STATUS-19, ART-11, SEQ-02
+/// Spec: JSL-BATCHLET-01, JSL-BATCHLET-02, BLET-01, BLET-02, BLET-03, BLET-04, BLET-10, STATUS-19, ART-11, SEQ-02, BLET-05, STATUS-25
 #[test]
 fn a_batchlet_runs_once_and_gives_the_exit_status() {
     assert_snapshot!(run_with(ONE, [("result", "42 files")]), @r"
@@ -22,11 +23,6 @@ fn a_batchlet_runs_once_and_gives_the_exit_status() {
       step two COMPLETED 42 files
     begin one · process one · end one · begin two · process two · end two
     ");
-}
-
-/// Spec: BLET-05, BLET-10, STATUS-25
-#[test]
-fn an_empty_result_fails_the_step() {
     assert_snapshot!(run_with(ONE, [("result", "")]), @r"
     job job FAILED | batchlet `Task` returned an empty exit status
       step one FAILED | the job's message
@@ -70,10 +66,7 @@ fn a_stop_cancels_the_running_batchlet_once() {
     begin one · hold one · cancel (STOPPING, STOPPING) one · process one · end one
     ");
     let again = operator.stop(execution).unwrap_err();
-    assert!(
-        matches!(again, JobOperatorError::JobExecutionNotRunning(id) if id == execution),
-        "{again}"
-    );
+    assert_matches!(again, JobOperatorError::JobExecutionNotRunning(id) if id == execution);
 }
 
 /// The runtime does not kill a batchlet that ignores `cancel`; a second stop changes nothing.
@@ -81,7 +74,7 @@ fn a_stop_cancels_the_running_batchlet_once() {
 /// Spec: BLET-08, BLET-09, OP-17, OP-18, STATUS-10
 #[test]
 fn a_batchlet_that_ignores_cancel_runs_to_its_end() {
-    let stage = Stage::configured(&job(ONE), |builder| builder.stop_timeout(Duration::ZERO));
+    let stage = impatient(&job(ONE));
     let (operator, gate) = (stage.operator(), Gate::at(&stage));
     let execution = operator.start("job", [("hold", "until opened")]).unwrap();
     gate.pass("held");
@@ -104,13 +97,9 @@ fn a_batchlet_that_ignores_cancel_runs_to_its_end() {
 fn an_error_or_panic_of_cancel_is_only_logged() {
     for parameter in ["fail", "panic"] {
         let stage = Stage::new(&job(ONE));
-        let (operator, gate) = (stage.operator(), Gate::at(&stage));
         let call = "cancel (STOPPING, STOPPING) one";
-        let execution = operator
-            .start("job", [("hold", "until cancelled"), (parameter, call)])
-            .unwrap();
-        gate.pass("held");
-        assert!(operator.stop(execution).unwrap());
+        let execution = held(&stage, [("hold", "until cancelled"), (parameter, call)]);
+        assert!(stage.operator().stop(execution).unwrap());
         assert!(stage.log().contains(&call.to_owned()));
     }
 }
@@ -119,12 +108,11 @@ fn an_error_or_panic_of_cancel_is_only_logged() {
 #[test]
 fn an_error_while_stopping_fails_the_job() {
     let stage = Stage::new(&job(ONE));
-    let (operator, gate) = (stage.operator(), Gate::at(&stage));
-    let execution = operator
-        .start("job", [("hold", "until cancelled"), ("fail", "process one")])
-        .unwrap();
-    gate.pass("held");
-    assert!(!operator.stop(execution).unwrap(), "it did not stop, it failed");
+    let execution = held(&stage, [("hold", "until cancelled"), ("fail", "process one")]);
+    assert!(
+        !stage.operator().stop(execution).unwrap(),
+        "it did not stop, it failed"
+    );
     assert_snapshot!(story(&stage, execution), @r"
     job job FAILED | cannot process one | thrown by #[process] of batchlet `Task`
       step one FAILED | the job's message
@@ -161,16 +149,10 @@ impl WaitsAtTheBeginning {
 /// Spec: BLET-08, BLET-10
 #[test]
 fn cancel_is_not_called_before_process() {
-    let stage = Stage::configured(
-        &job(r#"<step id="one"><batchlet ref="WaitsAtTheBeginning"/></step>"#),
-        |builder| builder.stop_timeout(Duration::ZERO),
-    );
-    let (operator, gate) = (stage.operator(), Gate::at(&stage));
-    let execution = operator.start("job", ()).unwrap();
-    gate.pass("held");
-    assert!(!operator.stop(execution).unwrap());
-    gate.open("go");
-    operator.wait(execution).unwrap();
+    let stage = impatient(&job(
+        r#"<step id="one"><batchlet ref="WaitsAtTheBeginning"/></step>"#,
+    ));
+    let execution = stopped(&stage, ());
     assert_snapshot!(story(&stage, execution), @r"
     job job STOPPED
       step one STOPPED
@@ -205,12 +187,12 @@ impl Tally {
     }
     #[process]
     fn process(&self) -> Result<String, BatchError> {
-        self.step
-            .set_persistent_user_data(&(self.kept().unwrap_or(0) + 1))?;
-        if self.fail == self.step.id() {
-            return Err(BatchError::msg("not yet"));
+        let runs = self.kept().unwrap_or(0) + 1;
+        self.step.set_persistent_user_data(&runs)?;
+        match self.fail == self.step.id() {
+            true => Err(BatchError::msg("not yet")),
+            false => Ok("DONE".into()),
         }
-        Ok("DONE".into())
     }
 }
 
@@ -219,10 +201,8 @@ impl Tally {
 /// Spec: BLET-12, CTX-23, CTX-24, CTX-25, RESTART-08, RESTART-14, DOM-07, DOM-19
 #[test]
 fn persistent_user_data_is_kept_per_step_and_instance() {
-    let stage = Stage::new(&job(
-        r#"<step id="one" next="two"><batchlet ref="Tally"/></step><step id="two"><batchlet ref="Tally"/></step>"#,
-    ));
-    let first = stage.start("job", [("fail", "two")]);
+    let elements = r#"<step id="one" next="two"><batchlet ref="Tally"/></step><step id="two"><batchlet ref="Tally"/></step>"#;
+    let (stage, first) = started(elements, [("fail", "two")]);
     let second = restart_with(&stage, first, [("fail", "two")]);
     restart_with(&stage, second, [("fail", "")]);
     stage.start("job", ());

@@ -2,24 +2,21 @@
 
 use insta::assert_snapshot;
 
-use crate::artifacts::{job, restart_with, started, story, tree};
-use crate::sequence::{run, run_with, task};
+use crate::artifacts::{assert_matches, assert_starts, job, restart_with, started, story, tree};
+use crate::s4_2_6_restart::restart_edited;
+use crate::sequence::{done, run, run_with, task};
 use batch_runtime::JobOperatorError;
-use batch_tests::stage::Stage;
 
 /// The first element of the document starts; an element that no transition reaches does not run.
 ///
 /// Spec: SEQ-01, SEQ-02, SEQ-03, SEQ-04, SEQ-05, SEQ-06, SEQ-09, SEQ-17, SEQ-20, STATUS-14
 #[test]
 fn the_exit_status_chooses_the_transition() {
-    let elements = task(
-        "one",
-        "",
-        "LATE",
-        r#"<next on="*" to="two"/><next on="LA*" to="three"/><next on="ON TIME" to="two"/>"#,
-    ) + &task("two", "", "DONE", "")
+    let transitions = r#"<next on="*" to="two"/><next on="LA*" to="three"/><next on="ON TIME" to="two"/>"#;
+    let elements = task("one", "", "LATE", transitions)
+        + &done("two")
         + &task("three", "next=\"four\"", "DONE", "")
-        + &task("four", "", "DONE", "");
+        + &done("four");
     assert_snapshot!(run(&elements), @r"
     job job COMPLETED
       step one COMPLETED LATE
@@ -33,12 +30,8 @@ fn the_exit_status_chooses_the_transition() {
 /// Spec: SEQ-21, D-21
 #[test]
 fn a_status_that_no_next_element_matches_fails_the_job() {
-    let elements = task(
-        "one",
-        "",
-        "EARLY",
-        r#"<next on="LATE" to="two"/><end on="NEVER"/>"#,
-    ) + &task("two", "", "DONE", "");
+    let transitions = r#"<next on="LATE" to="two"/><end on="NEVER"/>"#;
+    let elements = task("one", "", "EARLY", transitions) + &done("two");
     assert_snapshot!(run(&elements), @r"
     job job FAILED | the exit status `EARLY` of step `one` matches none of its transition elements
       step one COMPLETED EARLY
@@ -70,7 +63,7 @@ fn fail_end_and_stop_end_the_job() {
         let transitions = r#"<fail on="BAD" exit-status="SO BAD"/><end on="GOOD*"/><stop on="UGLY" exit-status="SO UGLY"/><next on="*" to="two"/>"#;
         r#"<listeners><listener ref="JobWatch"/></listeners>"#.to_owned()
             + &task("one", "", result, transitions)
-            + &task("two", "", "DONE", "")
+            + &done("two")
     };
     assert_snapshot!(run(&elements("BAD")), @r"
     job job FAILED SO BAD | a `fail` element ended the job at `one`
@@ -97,14 +90,10 @@ fn fail_end_and_stop_end_the_job() {
 /// Spec: TERM-15
 #[test]
 fn an_ended_job_is_complete() {
-    let elements =
-        task("one", "", "GOOD", r#"<end on="GOOD"/><next on="*" to="two"/>"#) + &task("two", "", "DONE", "");
+    let elements = task("one", "", "GOOD", r#"<end on="GOOD"/><next on="*" to="two"/>"#) + &done("two");
     let (stage, ended) = started(&elements, ());
     let error = stage.operator().restart(ended, ()).unwrap_err();
-    assert!(
-        matches!(error, JobOperatorError::JobInstanceAlreadyComplete { .. }),
-        "{error}"
-    );
+    assert_matches!(error, JobOperatorError::JobInstanceAlreadyComplete { .. });
 }
 
 /// An element without `exit-status` keeps the value that an artifact set.
@@ -112,8 +101,8 @@ fn an_ended_job_is_complete() {
 /// Spec: TERM-06, STATUS-20, STATUS-21, D-25
 #[test]
 fn without_an_exit_status_the_context_counts() {
-    let stage = Stage::new(&job(&task("one", "", "UGLY", r#"<stop on="UGLY"/>"#)));
-    let execution = stage.start("job", [("job.exit", "SEE THE LOG")]);
+    let elements = task("one", "", "UGLY", r#"<stop on="UGLY"/>"#);
+    let (stage, execution) = started(&elements, [("job.exit", "SEE THE LOG")]);
     assert_snapshot!(tree(&stage, execution), @r"
     job job STOPPED SEE THE LOG
       step one STOPPED UGLY
@@ -126,9 +115,7 @@ fn without_an_exit_status_the_context_counts() {
 #[test]
 fn only_a_transition_element_continues_after_a_failed_step() {
     let failing = |transitions: &str| {
-        let elements = task("one", "next=\"two\"", "DONE", transitions)
-            + &task("two", "", "DONE", "")
-            + &task("three", "", "DONE", "");
+        let elements = task("one", "next=\"two\"", "DONE", transitions) + &done("two") + &done("three");
         let (stage, execution) = started(&elements, [("fail", "process one")]);
         story(&stage, execution)
     };
@@ -142,8 +129,7 @@ fn only_a_transition_element_continues_after_a_failed_step() {
       step one COMPLETED FAILED | cannot process one | thrown by #[process] of batchlet `Task`
     begin one · process one · end one
     ");
-    let by_element =
-        task("one", "", "DONE", r#"<next on="FAILED" to="two"/>"#) + &task("two", "", "DONE", "");
+    let by_element = task("one", "", "DONE", r#"<next on="FAILED" to="two"/>"#) + &done("two");
     assert_snapshot!(run_with(&by_element, [("fail", "process one")]), @r"
     job job COMPLETED
       step one FAILED | cannot process one | thrown by #[process] of batchlet `Task`
@@ -159,7 +145,7 @@ fn only_a_transition_element_continues_after_a_failed_step() {
 fn an_after_listener_decides_the_transition() {
     let elements = format!(
         r#"<step id="one"><listeners><listener ref="StepWatch"/></listeners><batchlet ref="Task"/><next on="LISTENED" to="two"/></step>{}"#,
-        task("two", "", "DONE", "")
+        done("two")
     );
     assert_snapshot!(run_with(&elements, [("after.exit", "LISTENED")]), @r"
     job job COMPLETED
@@ -214,24 +200,15 @@ fn a_step_that_failed_by_an_element_runs_again() {
 #[test]
 fn a_restart_begins_where_the_stop_element_says() {
     let elements = |restart: &str| {
-        task(
-            "one",
-            "allow-start-if-complete=\"true\"",
-            "FIRST",
-            r#"<next on="FIRST" to="two"/>"#,
-        ) + &task(
-            "two",
-            "",
-            "${second}",
-            &format!(r#"<stop on="HALT" {restart}/><next on="*" to="three"/>"#),
-        ) + &task("three", "", "DONE", "")
+        let again = "allow-start-if-complete=\"true\"";
+        let stop = format!(r#"<stop on="HALT" {restart}/><next on="*" to="three"/>"#);
+        task("one", again, "FIRST", r#"<next on="FIRST" to="two"/>"#)
+            + &task("two", "", "${second}", &stop)
+            + &done("three")
     };
     for restart in ["", "restart=\"three\"", "restart=\"one\""] {
         let (stage, stopped) = started(&elements(restart), [("second", "HALT")]);
-        assert_eq!(
-            stage.tree(stopped).lines().next(),
-            Some("job job STOPPED STOPPED")
-        );
+        assert_starts(&stage.tree(stopped), "job job STOPPED STOPPED\n");
         stage.log();
         let again = restart_with(&stage, stopped, [("fail", "process three"), ("second", "GO")]);
         let last = restart_with(&stage, again, [("second", "GO"), ("fail", "")]);
@@ -247,16 +224,8 @@ fn a_restart_begins_where_the_stop_element_says() {
 /// Spec: RESTART-03, RESTART-04
 #[test]
 fn a_removed_restart_position_is_an_error() {
-    let stage = Stage::new(&job(&(task(
-        "one",
-        "",
-        "HALT",
-        r#"<stop on="HALT" restart="two"/>"#,
-    ) + &task("two", "", "DONE", ""))));
-    let stopped = stage.start("job", ());
-    stage.rewrite(&job(&task("one", "", "DONE", "")));
-    let operator = stage.another_runtime().job_operator();
-    let again = operator.restart(stopped, ()).unwrap();
-    operator.wait(again).unwrap();
+    let elements = task("one", "", "HALT", r#"<stop on="HALT" restart="two"/>"#) + &done("two");
+    let (stage, stopped) = started(&elements, ());
+    let again = restart_edited(&stage, stopped, &job(&done("one")), ());
     assert_snapshot!(tree(&stage, again), @"job job FAILED | the restart has to start at `two`, which is no longer an element of job `job`");
 }

@@ -2,18 +2,19 @@
 
 use std::collections::BTreeSet;
 
-use std::time::Duration;
-
 use batch_runtime::prelude::*;
 use batch_runtime::{BatchStatus, JobParameters, OutputPath};
 use batch_tests::stage::Stage;
 use insta::assert_snapshot;
 
-use crate::artifacts::{Gate, calls, job, job_execution, refused, restart_with, started, story, wrapped};
+use crate::artifacts::{
+    Gate, assert_completed, assert_contains, assert_failed, calls, completed_steps, impatient, job, refused,
+    restart_with, started, story, wrapped,
+};
 use crate::parallel::{
     A_AND_B, ONE_THREAD, in_turn, log_of, partition_of, partitioned, properties, sorted, sorted_tree,
 };
-use crate::sequence::{flow, meeting, run, split, task};
+use crate::sequence::{done, flow, meeting, run, split};
 
 /// Returns a chunk step in partitions `a` and `b`, each with its own log.
 fn chunks(numbers: &str) -> String {
@@ -34,7 +35,7 @@ fn all_partitions_run_at_the_same_time() {
     let elements = format!(
         r#"<step id="all" next="last"><batchlet ref="Meeting"><properties><property name="meets" value="a, b, c, d"/></properties></batchlet>
         <partition instances="4">{names}</partition></step>"#
-    ) + &task("last", "", "DONE", "");
+    ) + &done("last");
     let (stage, execution) = started(&elements, ());
     assert_snapshot!(sorted_tree(&stage, execution), @r"
     job job COMPLETED
@@ -71,11 +72,8 @@ fn partitions_of_a_chunk_are_independent() {
     open reader at the beginning · open writer at the beginning · read 1 · process 1 · read the end
     write n1 · checkpoint reader at 1 · checkpoint writer at 1 · close writer · close reader
     ");
-    assert_eq!(
-        stage.log(),
-        Vec::<String>::new(),
-        "the system property did not reach the partitions"
-    );
+    // The system property `log` did not reach the partitions.
+    assert_eq!(stage.log(), [""; 0]);
 }
 
 /// The parameter with the number gives one partition its value.
@@ -144,8 +142,7 @@ fn odd_plans() {
         ("a", "-1", "true"),
     ] {
         let elements = in_turn("|<algorithm ref=\"Planner\"/><logicalTX ref=\"Unit\"/>");
-        let stage = Stage::new(&job(&elements));
-        let execution = stage.start("job", [("parts", parts), ("count", count), ("bare", bare)]);
+        let (stage, execution) = started(&elements, [("parts", parts), ("count", count), ("bare", bare)]);
         text += &format!("{}\n", story(&stage, execution));
     }
     assert_snapshot!(text, @r"
@@ -173,10 +170,8 @@ fn odd_plans() {
 #[test]
 fn each_partition_has_its_own_skip_limit() {
     let skips = r#"<skippable-exception-classes><include class="Exception"/></skippable-exception-classes>"#;
-    let elements = chunks("items.1=3; items.2=4").replace(
-        "commit-interval=\"2\"/>",
-        &format!("commit-interval=\"2\" skip-limit=\"1\">{skips}</chunk>"),
-    );
+    let limited = format!("commit-interval=\"2\" skip-limit=\"1\">{skips}</chunk>");
+    let elements = chunks("items.1=3; items.2=4").replace("commit-interval=\"2\"/>", &limited);
     let (stage, execution) = started(&elements, [("fail", "process 2")]);
     assert_snapshot!(sorted_tree(&stage, execution), @r"
     job job COMPLETED
@@ -253,7 +248,7 @@ fn a_stop_reaches_every_partition() {
 #[test]
 fn a_restart_runs_incomplete_partitions() {
     let elements = ONE_THREAD.to_owned() + &chunks("items.1=3; items.2=5; hold.at.2=3");
-    let stage = Stage::configured(&job(&elements), |builder| builder.stop_timeout(Duration::ZERO));
+    let stage = impatient(&job(&elements));
     let operator = stage.operator();
     let execution = operator.start("job", ()).unwrap();
     let gate = Gate::at(&stage);
@@ -274,10 +269,7 @@ fn a_restart_runs_incomplete_partitions() {
     let again = stage.another_runtime().job_operator();
     let refused = again.restart(execution, ()).unwrap();
     let message = again.wait(refused).unwrap().exit_message;
-    assert!(
-        message.contains("there were 2 partitions, and the Job XML has 3 now"),
-        "{message}"
-    );
+    assert_contains(&message, "there were 2 partitions, and the Job XML has 3 now");
     stage.rewrite(&job(&elements));
     let again = stage.another_runtime().job_operator();
     let execution = again.restart(execution, ()).unwrap();
@@ -302,7 +294,7 @@ fn a_restart_runs_incomplete_partitions() {
 fn the_plan_is_kept_until_the_step_is_complete() {
     let attributes = r#"allow-start-if-complete="true" next="last""#;
     let step = partitioned("all", attributes, "Part", "|<algorithm ref=\"Planner\"/>");
-    let elements = ONE_THREAD.to_owned() + &step + &task("last", "", "DONE", "");
+    let elements = ONE_THREAD.to_owned() + &step + &done("last");
     let (stage, first) = started(&elements, [("parts", "a,b"), ("fail", "process b")]);
     assert_snapshot!(story(&stage, first), @r"
     job job FAILED | cannot process b | thrown by #[process] of batchlet `Part`
@@ -360,8 +352,7 @@ fn step_listeners_run_once_and_item_listeners_in_the_partitions() {
 #[test]
 fn partitions_have_contexts_of_their_own() {
     let elements = in_turn(A_AND_B);
-    let stage = Stage::new(&job(&elements));
-    let failed = stage.start("job", [("look", "contexts"), ("fail", "process a;process b")]);
+    let (stage, failed) = started(&elements, [("look", "contexts"), ("fail", "process a;process b")]);
     assert_snapshot!(story(&stage, failed), @r"
     job job FAILED | cannot process a | thrown by #[process] of batchlet `Part`
         | in partition 1 of `all`
@@ -394,54 +385,39 @@ fn threads_can_be_limited() {
         <batchlet ref="Crowd"/><partition instances="9">{}</partition></step>"#,
         properties(&names.join("; "))
     );
-    let of_step = Stage::configured(&job(&elements), |builder| builder.partition_threads(1));
     let without = elements.replace("batch.partition.threads", "unused");
-    let of_job = ONE_THREAD.replace("value=\"1\"", "value=\"3\"");
-    let of_job = Stage::configured(&job(&format!("{of_job}{without}")), |builder| {
-        builder.partition_threads(1)
-    });
-    let of_runtime = Stage::configured(&job(&without), |builder| builder.partition_threads(3));
-    let of_parameter = Stage::configured(&job(&without), |builder| builder.partition_threads(1));
-    let of_system = Stage::configured(&job(&without), |builder| {
-        builder
-            .partition_threads(1)
-            .system_property("batch.partition.threads", "3")
-    });
+    let three = "<properties><property name=\"batch.partition.threads\" value=\"3\"/></properties>";
+    let of_job = three.to_owned() + &without;
+    let none = JobParameters::new();
     let parameter = JobParameters::from([("batch.partition.threads", "3")]);
-    for (stage, parameters) in [
-        (of_step, JobParameters::new()),
-        (of_job, JobParameters::new()),
-        (of_runtime, JobParameters::new()),
-        (of_parameter, parameter),
-        (of_system, JobParameters::new()),
+    for (elements, of_runtime, of_system, parameters) in [
+        (&elements, 1, "", none.clone()),
+        (&of_job, 1, "", none.clone()),
+        (&without, 3, "", none.clone()),
+        (&without, 1, "3", none),
+        (&without, 1, "", parameter),
     ] {
+        let stage = Stage::configured(&job(elements), |builder| {
+            let builder = builder.partition_threads(of_runtime);
+            match of_system {
+                "" => builder,
+                threads => builder.system_property("batch.partition.threads", threads),
+            }
+        });
         stage.start("job", parameters);
         // Each reports it while the others run.
         let mut log = stage.log();
         log.sort();
-        assert_eq!(
-            log,
-            ["1 at the same time", "2 at the same time", "3 at the same time"]
-        );
+        let expected = ["1 at the same time", "2 at the same time", "3 at the same time"];
+        assert_eq!(log, expected);
     }
-    let refusal = refused(
-        &Stage::new(&job(&elements.replace("value=\"3\"", "value=\"many\""))),
-        "job",
-        (),
-    );
-    assert!(
-        refusal.contains("invalid value \"many\" for `batch.partition.threads`"),
-        "{refusal}"
-    );
-    let refusal = refused(
-        &Stage::new(&job(&without)),
-        "job",
-        [("batch.partition.threads", "0")],
-    );
-    assert!(
-        refusal.contains("invalid value \"0\" for `batch.partition.threads`"),
-        "{refusal}"
-    );
+    let many = elements.replace("value=\"3\"", "value=\"many\"");
+    let zero = JobParameters::from([("batch.partition.threads", "0")]);
+    for (elements, parameters, value) in [(&many, JobParameters::new(), "many"), (&without, zero, "0")] {
+        let error = refused(&Stage::new(&job(elements)), "job", parameters);
+        let problem = format!("invalid value \"{value}\" for `batch.partition.threads`");
+        assert_contains(&error, &problem);
+    }
 }
 
 /// A mistake in one partition is reported before anything runs, and once if it is in all of them.
@@ -450,26 +426,16 @@ fn threads_can_be_limited() {
 #[test]
 fn mistakes_within_partitions_are_reported_at_the_start() {
     let mut text = String::new();
-    let artifacts = "<collector ref=\"Sent\"/><analyzer ref=\"Part\"/>";
+    let part = |partition: &str| partitioned("all", "", "Part", partition);
     for elements in [
         chunks("items.1=3; items.2=many"),
         chunks("").replace("\"Numbers\"", "\"Number\""),
-        partitioned("all", "", "Part", &format!("instances=\"2\"|{artifacts}")),
-        partitioned(
-            "all",
-            "",
-            "Parts",
-            r#"|<algorithm ref="Plan"/><logicalTX ref="Unite"/>"#,
-        ),
-        partitioned(
-            "all",
-            "",
-            "Part",
-            r#"instances="2"|<collector ref="Send"/><analyzer ref="Count"/>"#,
-        ),
+        part(r#"instances="2"|<collector ref="Sent"/><analyzer ref="Part"/>"#),
+        part(r#"|<algorithm ref="Plan"/><logicalTX ref="Unite"/>"#).replace("\"Part\"", "\"Parts\""),
+        part(r#"instances="2"|<collector ref="Send"/><analyzer ref="Count"/>"#),
     ] {
-        let stage = Stage::new(&job(&elements));
-        text += &format!("{}\n", refused(&stage, "job", ()));
+        text += &refused(&Stage::new(&job(&elements)), "job", ());
+        text += "\n";
     }
     assert_snapshot!(text);
 }
@@ -513,10 +479,9 @@ fn any_number_of_partitions_ends() {
         let stage = Stage::new(&job(&elements));
         for count in [1, 2, 9, 1_000] {
             let execution = stage.start("job", [("bare", "true"), ("count", &count.to_string())]);
-            let steps = stage.operator().step_executions(execution).unwrap();
+            let steps = completed_steps(&stage, execution);
             let names: BTreeSet<&str> = steps.iter().map(|step| step.step_name.as_str()).collect();
             assert_eq!((steps.len(), names.len()), (count + 1, count + 1));
-            assert!(steps.iter().all(|step| step.status == BatchStatus::Completed));
         }
     }
 }
@@ -527,31 +492,26 @@ fn any_number_of_partitions_ends() {
 /// Spec: FPART-07, SPLIT-06, PART-34
 #[test]
 fn three_levels_of_subjobs_end() {
-    let inner = partition_of(r#"instances="5"|<collector ref="Send"/><analyzer ref="Receive"/>"#);
-    let outer = partition_of(
-        r#"instances="4"|<logicalTX ref="Unit"/><collector ref="Send"/><analyzer ref="Receive"/>"#,
-    );
+    let subjobs = r#"<collector ref="Send"/><analyzer ref="Receive"/>"#;
+    let inner = partition_of(&format!("instances=\"5\"|{subjobs}"));
+    let outer = partition_of(&format!("instances=\"4\"|<logicalTX ref=\"Unit\"/>{subjobs}"));
     let flows: String = (1..=3)
         .map(|number| {
             let step = format!(r#"<step id="step{number}"><batchlet ref="Part"/>{inner}</step>"#);
             flow(&format!("flow{number}"), "", &(step + &outer))
         })
         .collect();
-    let around = r#"<concurrency><collector ref="Send"/><analyzer ref="Receive"/></concurrency>"#;
-    let elements = ONE_THREAD.to_owned() + &split("all", "", &(flows + around));
+    let around = format!("<concurrency>{subjobs}</concurrency>");
+    let elements = ONE_THREAD.to_owned() + &split("all", "", &(flows + &around));
     let (stage, execution) = started(&elements, ());
-    let steps = stage.operator().step_executions(execution).unwrap();
-    assert!(steps.iter().all(|step| step.status == BatchStatus::Completed));
+    let steps = completed_steps(&stage, execution);
     // In each of three flows: four partitions, each with a step and its five partitions.
     assert_eq!(steps.len(), 3 * 4 * (1 + 1 + 5));
     let log = stage.log();
     let count = |word: &str| log.iter().filter(|call| call.starts_with(word)).count();
     assert_eq!(count("process"), 60);
-    assert_eq!(
-        count("data"),
-        60 + 12 + 3,
-        "of the steps, the flows and the split"
-    );
+    // Of the steps, the flows and the split.
+    assert_eq!(count("data"), 60 + 12 + 3);
     assert_eq!(count("tx after"), 3);
 }
 
@@ -560,11 +520,12 @@ fn three_levels_of_subjobs_end() {
 /// Spec: SPLIT-18, PART-28, D-32
 #[test]
 fn a_failed_flow_stops_the_partitions_of_its_siblings() {
-    let partition = partition_of(
-        "instances=\"2\"|<properties><property name=\"name.1\" value=\"b\"/><property name=\"name.2\" value=\"c\"/></properties>",
+    let partition = format!(
+        r#"<partition instances="2">{}</partition>"#,
+        properties("name.1=b; name.2=c")
     );
-    let waits =
-        meeting("load", "", "a", "wait", "").replace("</batchlet>", &format!("</batchlet>{partition}"));
+    let waits = meeting("load", "", "a", "wait", "");
+    let waits = waits.replace("</batchlet>", &format!("</batchlet>{partition}"));
     let flows = flow("bad", "", &meeting("a", "", "b, c", "fail", "")) + &flow("good", "", &waits);
     let (stage, execution) = started(&split("both", "", &flows), ());
     assert_snapshot!(sorted_tree(&stage, execution), @r"
@@ -578,26 +539,17 @@ fn a_failed_flow_stops_the_partitions_of_its_siblings() {
 }
 
 /// Writes a report.
-#[derive(BatchArtifact)]
-struct WritesReport {
-    #[batch_property]
-    report: OutputPath,
+#[batchlet("WritesReport")]
+fn writes_report(#[batch_property] report: &OutputPath) -> Result<(), std::io::Error> {
+    std::fs::write(report.path(), "done")
 }
 
-#[batchlet]
-impl WritesReport {
-    #[process]
-    fn process(&self) -> Result<(), std::io::Error> {
-        std::fs::write(self.report.path(), "done")
-    }
-}
-
-fn reporting(properties: &str) -> String {
-    let log =
-        "<properties><property name=\"report\" value=\"${folder}/jobs/../report.${name}\"/></properties>";
-    job(&format!(
-        r#"<step id="report"><batchlet ref="WritesReport">{log}</batchlet><partition instances="3">{properties}</partition></step>"#
-    ))
+/// Returns a step that writes a report to this file of the stage.
+fn report(id: &str, file: &str, partition: &str) -> String {
+    format!(
+        r#"<step id="{id}"><batchlet ref="WritesReport"><properties><property name="report" value="${{folder}}/{file}"/></properties>
+           </batchlet>{partition}</step>"#
+    )
 }
 
 /// Two flows of a split, or partitions inside of two partitions, do not write one output.
@@ -605,50 +557,18 @@ fn reporting(properties: &str) -> String {
 /// Spec: LOSS-03
 #[test]
 fn an_output_belongs_to_one_lane() {
-    let report = |partition: &str| {
-        format!(
-            "<step id=\"report\"><batchlet ref=\"WritesReport\"><properties><property name=\"report\" value=\"${{folder}}/report\"/>\
-             </properties></batchlet>{partition}</step>"
-        )
+    let flows = |second: &str| {
+        let flows =
+            flow("a", "", &report("report", "report", "")) + &flow("b", "", &report("again", second, ""));
+        Stage::new(&job(&split("both", "", &flows)))
     };
-    let flows = |first: &str| {
-        let flow = |id: &str, report: String| format!("<flow id=\"{id}\">{report}</flow>");
-        let second = report("")
-            .replace("id=\"report\"", "id=\"again\"")
-            .replace("/report\"", &format!("/{first}\""));
-        job(&format!(
-            "<split id=\"both\">{}{}</split>",
-            flow("a", report("")),
-            flow("b", second)
-        ))
-    };
-    let stage = Stage::new(&flows("report"));
-    let folder = stage.path().display().to_string();
-    let parameters = [("folder", folder)];
-    let problem = stage
-        .operator()
-        .start("job", parameters.clone())
-        .unwrap_err()
-        .to_string();
-    assert!(
-        problem.contains("flow `a` and flow `b` both write `"),
-        "{problem}"
-    );
-    let stage = Stage::new(&flows("other"));
-    let execution = stage.start("job", parameters);
-    assert_eq!(job_execution(&stage, execution).status, BatchStatus::Completed);
-    let nested = report("<partition instances=\"1\"/>");
-    let stage = Stage::new(&job(&format!(
-        "<flow id=\"outer\">{nested}<partition instances=\"2\"/></flow>"
-    )));
-    let execution = stage.start("job", [("folder", stage.path().display().to_string())]);
-    let ended = job_execution(&stage, execution);
-    assert_eq!(ended.status, BatchStatus::Failed);
-    assert!(
-        ended.exit_message.contains("of `outer` both write `"),
-        "{}",
-        ended.exit_message
-    );
+    let problem = flows("report").operator().start("job", ()).unwrap_err();
+    assert_contains(&problem, "flow `a` and flow `b` both write `");
+    let stage = flows("other");
+    assert_completed(&stage, stage.start("job", ()));
+    let nested = report("report", "report", "<partition instances=\"1\"/>");
+    let (stage, execution) = started(&flow("outer", "", &(nested + "<partition instances=\"2\"/>")), ());
+    assert_failed(&stage, execution, "of `outer` both write `");
 }
 
 /// Two partitions with the same output do not start, even if they name it differently; `check` warns.
@@ -656,26 +576,19 @@ fn an_output_belongs_to_one_lane() {
 /// Spec: LOSS-03
 #[test]
 fn an_output_belongs_to_one_partition() {
-    let names = |third| properties(&format!("name.1=a; name.2=b; name.3={third}"));
+    let reporting = |third| {
+        let names = properties(&format!("name.1=a; name.2=b; name.3={third}"));
+        let partition = format!(r#"<partition instances="3">{names}</partition>"#);
+        Stage::new(&job(&report("report", "jobs/../report.${name}", &partition)))
+    };
     let shared = "partition 1 and partition 3 both write `";
-    let stage = Stage::new(&reporting(&names("b/../report.a")));
-    let folder = stage.path().display().to_string();
-    let checks = stage
-        .operator()
-        .check("job", [("folder", folder.clone())])
-        .unwrap();
+    let stage = reporting("b/../report.a");
+    let checks = stage.operator().check("job", ()).unwrap();
     let warning = checks.iter().find(|problem| problem.code == "ART0029");
-    assert!(
-        warning.is_some_and(|warning| warning.message.contains(shared)),
-        "{checks:?}"
-    );
-    let execution = stage.start("job", [("folder", folder)]);
-    let ended = job_execution(&stage, execution);
-    assert_eq!(ended.status, BatchStatus::Failed);
-    assert!(ended.exit_message.contains(shared), "{}", ended.exit_message);
+    assert_contains(&warning.unwrap().message, shared);
+    let execution = stage.start("job", ());
+    assert_failed(&stage, execution, shared);
     assert_eq!(stage.operator().step_executions(execution).unwrap().len(), 1);
-    let stage = Stage::new(&reporting(&names("c")));
-    let execution = stage.start("job", [("folder", stage.path().display().to_string())]);
-    let ended = job_execution(&stage, execution);
-    assert_eq!(ended.status, BatchStatus::Completed, "{}", ended.exit_message);
+    let stage = reporting("c");
+    assert_completed(&stage, stage.start("job", ()));
 }

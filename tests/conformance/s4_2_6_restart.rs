@@ -4,9 +4,11 @@ use batch_runtime::{JobExecutionId, JobParameters};
 use batch_tests::stage::Stage;
 use insta::assert_snapshot;
 
-use crate::artifacts::{job, restart_with, started, story, tree};
+use crate::artifacts::{
+    assert_completed, assert_contains, assert_contains_all, job, restart_with, started, story, tree,
+};
 use crate::parallel::{A_AND_B, ONE_THREAD, in_turn, partition_of, partitioned, properties, sorted_tree};
-use crate::sequence::{flow, run_with, task};
+use crate::sequence::{done, flow, run_with};
 
 /// A restart after the Job XML was edited.
 pub(crate) fn restart_edited(
@@ -37,11 +39,7 @@ fn a_partition_that_cannot_be_created_keeps_its_checkpoint() {
     let first = stage.start("job", [("parts", "Lines"), ("items", "5"), ("fail", "read 4")]);
     stage.log();
     let second = restart_edited(&stage, first, &xml("${nam}"), [("fail", "")]);
-    let story_of_second = story(&stage, second);
-    assert!(
-        story_of_second.contains("the symbol `nam` has no value"),
-        "{story_of_second}"
-    );
+    assert_contains(&story(&stage, second), "the symbol `nam` has no value");
     let third = restart_edited(&stage, second, &xml("${name}"), [("fail", "")]);
     assert_snapshot!(story(&stage, third), @r"
     job job COMPLETED
@@ -80,12 +78,10 @@ fn partitions_are_neither_added_nor_removed() {
         let stage = Stage::new(&xml(before));
         let first = stage.start("job", [("parts", "Lines"), ("items", "5"), ("fail", "read 4")]);
         let second = restart_edited(&stage, first, &xml(after), [("fail", "")]);
-        let tree = stage.tree(second);
-        assert!(tree.contains(&format!("step `load` {problem}")), "{tree}");
+        assert_contains(&stage.tree(second), &format!("step `load` {problem}"));
         let third = restart_edited(&stage, second, &xml(before), [("fail", "")]);
-        let tree = stage.tree(third);
-        assert!(tree.starts_with("job job COMPLETED"), "{tree}");
-        assert!(tree.contains(" read 3 filter 0 write 3 "), "{tree}");
+        assert_completed(&stage, third);
+        assert_contains(&stage.tree(third), " read 3 filter 0 write 3 ");
     }
 }
 
@@ -95,14 +91,11 @@ fn partitions_are_neither_added_nor_removed() {
 #[test]
 fn a_step_that_runs_again_runs_all_partitions() {
     let attributes = r#"allow-start-if-complete="true" next="last""#;
-    let elements = partitioned("all", attributes, "Part", A_AND_B).replace(
-        "<batchlet ref=\"Part\"/>",
-        "<listeners><listener ref=\"StepWatch\"/></listeners><batchlet ref=\"Part\"/>",
-    );
-    let stage = Stage::new(&job(&(ONE_THREAD.to_owned()
-        + &elements
-        + &task("last", "", "DONE", ""))));
-    let first = stage.start("job", [("fail", "process last")]);
+    let listeners = "<listeners><listener ref=\"StepWatch\"/></listeners>";
+    let all = partitioned("all", attributes, "Part", A_AND_B);
+    let all = all.replace("<batchlet", &format!("{listeners}<batchlet"));
+    let elements = ONE_THREAD.to_owned() + &all + &done("last");
+    let (stage, first) = started(&elements, [("fail", "process last")]);
     let second = restart_with(&stage, first, [("fail", "StepWatch before all STARTED")]);
     stage.log();
     assert_snapshot!(tree(&stage, second), @r"
@@ -129,12 +122,9 @@ fn an_end_element_does_not_hide_a_failure() {
         let step = r#"<step id="one"><batchlet ref="Meeting"/><end on="a DONE"/><next on="b DONE" to="two"/></step>"#;
         let names = "name.1=a; result.1=a DONE; meets.1=b; name.2=b; result.2=b DONE";
         let names = properties(&format!("{names}; then.2={then}"));
-        let elements = step.to_owned() + &task("two", "", "DONE", "");
-        job(&flow(
-            "parts",
-            "",
-            &(elements + &partition_of(&format!("instances=\"2\"|{names}"))),
-        ))
+        let partition = partition_of(&format!("instances=\"2\"|{names}"));
+        let elements = step.to_owned() + &done("two") + &partition;
+        job(&flow("parts", "", &elements))
     };
     let stage = Stage::new(&xml("wait and fail"));
     let first = stage.start("job", ());
@@ -163,10 +153,8 @@ fn an_end_element_does_not_hide_a_failure() {
 #[test]
 fn a_failing_analyzer_stops_the_partitions() {
     let names = properties("name.1=a; then.1=wait; name.2=b; result.2=b DONE; meets.2=a");
-    let step = format!(
-        r#"<step id="all"><batchlet ref="Meeting"/>{}</step>"#,
-        partition_of(&format!("instances=\"2\"|{names}<analyzer ref=\"Receive\"/>"))
-    );
+    let partition = format!("instances=\"2\"|{names}<analyzer ref=\"Receive\"/>");
+    let step = partitioned("all", "", "Meeting", &partition);
     let (stage, execution) = started(&step, [("fail", "status b DONE")]);
     assert_snapshot!(sorted_tree(&stage, execution), @r"
     job job FAILED | cannot status b DONE
@@ -183,13 +171,8 @@ fn a_failing_analyzer_stops_the_partitions() {
 #[test]
 fn a_partition_after_a_failing_analyzer_does_not_begin() {
     let names = properties("name.1=a; name.2=b; name.3=c");
-    let step = partitioned(
-        "all",
-        "",
-        "Part",
-        &format!("instances=\"3\"|{names}<analyzer ref=\"Receive\"/>"),
-    );
-    assert_snapshot!(run_with(&format!("{ONE_THREAD}{step}"), [("fail", "status a DONE")]), @r"
+    let step = in_turn(&format!("instances=\"3\"|{names}<analyzer ref=\"Receive\"/>"));
+    assert_snapshot!(run_with(&step, [("fail", "status a DONE")]), @r"
     job job FAILED | cannot status a DONE
         | thrown by #[analyze_exit_status] of sub job analyzer `Receive`
       step all FAILED | the job's message
@@ -214,8 +197,7 @@ fn a_plan_of_an_algorithm_is_not_one_of_the_xml() {
         let first = stage.start("job", [("parts", "a,b"), ("fail", "process b")]);
         stage.log();
         let second = restart_edited(&stage, first, after, [("fail", "")]);
-        text += &story(&stage, second);
-        text += "\n";
+        text += &(story(&stage, second) + "\n");
     }
     assert_snapshot!(text, @r"
     job job FAILED
@@ -233,14 +215,8 @@ fn a_plan_of_an_algorithm_is_not_one_of_the_xml() {
 /// Spec: SUBJOB-16
 #[test]
 fn a_panic_when_an_artifact_is_dropped() {
-    let stage = Stage::new(&job(&partitioned(
-        "all",
-        "",
-        "Part",
-        r#"instances="1"|<analyzer ref="DropsBadly"/>"#,
-    )));
-    let execution = stage.start("job", ());
-    assert_snapshot!(story(&stage, execution), @r"
+    let step = partitioned("all", "", "Part", r#"instances="1"|<analyzer ref="DropsBadly"/>"#);
+    assert_snapshot!(run_with(&step, ()), @r"
     job job COMPLETED
       step all COMPLETED
       step all:1 COMPLETED nameless DONE
@@ -254,16 +230,13 @@ fn a_panic_when_an_artifact_is_dropped() {
 #[test]
 fn no_partition_stays_open_if_another_cannot_be_recorded() {
     let names = properties("name.1=a; name.2=b; name.3=c; fail.1=process a");
-    let partitions = partitioned("all", "", "Part", &format!("instances=\"3\"|{names}"));
-    let (stage, first) = started(&format!("{ONE_THREAD}{partitions}"), ());
+    let (stage, first) = started(&in_turn(&format!("instances=\"3\"|{names}")), ());
     assert_eq!(stage.tree(first).matches("STOPPED STOPPED").count(), 2);
     let trigger = "CREATE TRIGGER refuse BEFORE INSERT ON BATCH_STEP_EXECUTION WHEN NEW.STEP_NAME = 'all:3'
         BEGIN SELECT RAISE(ABORT, 'the true cause'); END";
     stage.outside().execute(trigger).unwrap();
     let second = restart_with(&stage, first, ());
-    let tree = stage.tree(second);
-    assert!(tree.contains("the true cause"), "{tree}");
-    assert!(tree.contains("all:2 STOPPED"), "{tree}");
+    assert_contains_all(&stage.tree(second), &["the true cause", "all:2 STOPPED"]);
     let open = "SELECT STEP_NAME AS text FROM BATCH_STEP_EXECUTION WHERE END_TIME IS NULL";
     assert_eq!(stage.outside().rows(open), [""; 0]);
 }

@@ -1,10 +1,9 @@
 //! 4.2 and 4.2.5: the step element and the sequence of steps.
 
-use batch_runtime::JobParameters;
 use batch_tests::stage::Stage;
 use insta::assert_snapshot;
 
-use super::artifacts::{calls, job, job_execution, refused, restart_with, story, tree};
+use super::artifacts::{calls, job, job_execution, refused, restart_with, started, story, tree};
 
 /// The first step in document order runs first, then only `next` decides; an unreachable step does not run.
 ///
@@ -12,11 +11,11 @@ use super::artifacts::{calls, job, job_execution, refused, restart_with, story, 
 /// Spec: STATUS-14
 #[test]
 fn steps_follow_next_and_not_the_document() {
-    let stage = Stage::new(&job(r#"<step id="b" next="d"><batchlet ref="Task"/></step>
+    let elements = r#"<step id="b" next="d"><batchlet ref="Task"/></step>
            <step id="a"><batchlet ref="Task"/></step>
            <step id="c"><batchlet ref="Task"/></step>
-           <step id="d" next="c"><batchlet ref="Task"/></step>"#));
-    let execution = stage.start("job", ());
+           <step id="d" next="c"><batchlet ref="Task"/></step>"#;
+    let (stage, execution) = started(elements, ());
     assert_snapshot!(story(&stage, execution), @r"
     job job COMPLETED
       step b COMPLETED DONE
@@ -31,10 +30,9 @@ fn steps_follow_next_and_not_the_document() {
 /// Spec: STATUS-15, DOM-17, STATUS-12
 #[test]
 fn a_failed_step_is_the_last() {
-    let stage = Stage::new(&job(
-        r#"<step id="a" next="b"><batchlet ref="Task"/></step><step id="b"><batchlet ref="Task"/></step>"#,
-    ));
-    let execution = stage.start("job", [("fail", "end a")]);
+    let elements =
+        r#"<step id="a" next="b"><batchlet ref="Task"/></step><step id="b"><batchlet ref="Task"/></step>"#;
+    let (stage, execution) = started(elements, [("fail", "end a")]);
     assert_snapshot!(story(&stage, execution), @r"
     job job FAILED | cannot end a | thrown by #[end_step] of batchlet `Task`
       step a FAILED | the job's message
@@ -81,10 +79,7 @@ fn impossible_steps_are_rejected() {
         r#"<step id="a"/>"#,
         r#"<step id="a"><batchlet ref="Task"/><chunk reader="Numbers" processor="Labels" writer="Lines"/></step>"#,
     ] {
-        text += &format!(
-            "{}\n",
-            refused(&Stage::new(&job(elements)), "job", JobParameters::new())
-        );
+        text += &format!("{}\n", refused(&Stage::new(&job(elements)), "job", ()));
     }
     assert_snapshot!(text);
 }
@@ -95,10 +90,8 @@ fn impossible_steps_are_rejected() {
 #[test]
 fn the_start_limit_counts_restarts() {
     for (limit, starts) in [("1", 2), ("2", 3)] {
-        let stage = Stage::new(&job(
-            r#"<step id="one" start-limit="${limit}"><batchlet ref="Task"/></step>"#,
-        ));
-        let mut execution = stage.start("job", [("limit", limit), ("fail", "process one")]);
+        let elements = r#"<step id="one" start-limit="${limit}"><batchlet ref="Task"/></step>"#;
+        let (stage, mut execution) = started(elements, [("limit", limit), ("fail", "process one")]);
         for _ in 1..starts {
             assert_eq!(calls(&stage, &["process"]), "process one");
             execution = stage.restart(execution);
@@ -106,27 +99,19 @@ fn the_start_limit_counts_restarts() {
         assert_eq!(calls(&stage, &["process"]), "process one");
         let over = stage.restart(execution);
         let message = job_execution(&stage, over).exit_message;
-        assert_eq!(
-            message,
-            format!(
-                "step `one` of job `job` was started {starts} times in this job instance, as often as its start-limit \
-                 allows; increase the start-limit in the Job XML to restart it"
-            )
+        let expected = format!(
+            "step `one` of job `job` was started {starts} times in this job instance, as often as its start-limit allows; \
+             increase the start-limit in the Job XML to restart it"
         );
-        assert_eq!(
-            stage.operator().step_executions(over).unwrap(),
-            [],
-            "no step execution"
-        );
+        assert_eq!(message, expected);
+        assert_eq!(stage.operator().step_executions(over).unwrap(), []);
         assert_eq!(stage.log(), [""; 0]);
         // Another instance has its own count.
         stage.start("job", [("limit", limit)]);
         assert_eq!(calls(&stage, &["process"]), "process one");
     }
-    let stage = Stage::new(&job(
-        r#"<step id="one" start-limit="0"><batchlet ref="Task"/></step>"#,
-    ));
-    let mut execution = stage.start("job", [("fail", "process one")]);
+    let elements = r#"<step id="one" start-limit="0"><batchlet ref="Task"/></step>"#;
+    let (stage, mut execution) = started(elements, [("fail", "process one")]);
     for _ in 0..4 {
         execution = stage.restart(execution);
     }
@@ -138,11 +123,9 @@ fn the_start_limit_counts_restarts() {
 /// Spec: JSL-STEP-06, JSL-STEP-09, RESTART-05
 #[test]
 fn skipping_a_step_does_not_count_as_a_start() {
-    let stage = Stage::new(&job(
-        r#"<step id="one" next="two" start-limit="1"><batchlet ref="Task"/></step>
-           <step id="two"><batchlet ref="Task"/></step>"#,
-    ));
-    let mut execution = stage.start("job", [("fail", "process two")]);
+    let elements = r#"<step id="one" next="two" start-limit="1"><batchlet ref="Task"/></step>
+           <step id="two"><batchlet ref="Task"/></step>"#;
+    let (stage, mut execution) = started(elements, [("fail", "process two")]);
     for _ in 0..3 {
         execution = stage.restart(execution);
     }
@@ -172,10 +155,10 @@ fn the_start_limit_is_for_restartable_jobs() {
 /// Spec: JSL-STEP-08, JSL-STEP-09, JSL-STEP-10, RESTART-05, RESTART-04, DOM-08, DOM-28
 #[test]
 fn completed_steps_do_not_run_again_unless_they_allow_it() {
-    let stage = Stage::new(&job(r#"<step id="one" next="two"><batchlet ref="Task"/></step>
+    let elements = r#"<step id="one" next="two"><batchlet ref="Task"/></step>
            <step id="two" next="three" allow-start-if-complete="true"><batchlet ref="Task"/></step>
-           <step id="three"><batchlet ref="Task"/></step>"#));
-    let execution = stage.start("job", [("fail", "process three")]);
+           <step id="three"><batchlet ref="Task"/></step>"#;
+    let (stage, execution) = started(elements, [("fail", "process three")]);
     stage.log();
     let again = restart_with(&stage, execution, [("fail", "")]);
     assert_snapshot!(story(&stage, again), @r"
@@ -189,14 +172,12 @@ fn completed_steps_do_not_run_again_unless_they_allow_it() {
 /// Spec: JSL-STEPPROP-01, JSL-STEPPROP-02, JSL-STEPPROP-04, JSL-BATCHLET-03, JSL-STEPLIS-06, OVR-01, OVR-05, OVR-12
 #[test]
 fn a_step_property_reaches_the_artifacts_of_its_step_alone() {
-    let stage = Stage::new(&job(
-        r#"<step id="one" next="two"><properties><property name="result" value="OF THE STEP"/></properties>
+    let elements = r#"<step id="one" next="two"><properties><property name="result" value="OF THE STEP"/></properties>
              <batchlet ref="Task"><properties><property name="result" value="OF THE BATCHLET"/></properties></batchlet></step>
            <step id="two" next="three"><batchlet ref="Task"><properties><property name="result" value="OF ${which}"/>
              <property name="which" value="THE BATCHLET"/></properties></batchlet></step>
-           <step id="three"><batchlet ref="Task"/></step>"#,
-    ));
-    let execution = stage.start("job", ());
+           <step id="three"><batchlet ref="Task"/></step>"#;
+    let (stage, execution) = started(elements, ());
     assert_snapshot!(tree(&stage, execution), @r"
     job job COMPLETED
       step one COMPLETED OF THE STEP

@@ -1,11 +1,10 @@
 //! Section 4.3.1: partitioned flows.
 
-use batch_tests::stage::Stage;
 use insta::assert_snapshot;
 
-use crate::artifacts::{job, restart_with, started, story, wrapped};
+use crate::artifacts::{restart_with, started, story, wrapped};
 use crate::parallel::{A_AND_B, ONE_THREAD, partition_of, properties, sorted, sorted_tree};
-use crate::sequence::{decision, flow, meeting, run, run_with, task};
+use crate::sequence::{decision, done, flow, meeting, run, run_with};
 
 /// Each partition executes all steps of the flow in sequence, with its own rows; properties reach all steps.
 ///
@@ -16,9 +15,8 @@ fn every_partition_executes_all_steps() {
         + &decision("choose", "GO", r#"<next on="GO" to="two"/>"#)
         + r#"<step id="two"><batchlet ref="Part"/></step>"#;
     let partition = partition_of(A_AND_B);
-    let elements = ONE_THREAD.to_owned()
-        + &flow("parts", "next=\"last\"", &(steps + &partition))
-        + &task("last", "", "DONE", "");
+    let elements =
+        ONE_THREAD.to_owned() + &flow("parts", "next=\"last\"", &(steps + &partition)) + &done("last");
     assert_snapshot!(run(&elements), @r"
     job job COMPLETED
       step parts:1 COMPLETED a DONE
@@ -45,14 +43,9 @@ fn symbols_of_the_steps_have_values_in_each_partition() {
     };
     let steps = step("one", "next=\"two\"") + &step("two", "");
     let names = properties("one.name.1=1a; two.name.1=2a; one.name.2=1b; two.name.2=2b");
-    let elements = ONE_THREAD.to_owned()
-        + &flow(
-            "parts",
-            "",
-            &(steps + &partition_of(&format!("instances=\"2\"|{names}"))),
-        );
-    let stage = Stage::new(&job(&elements));
-    stage.start("job", ());
+    let partition = partition_of(&format!("instances=\"2\"|{names}"));
+    let elements = ONE_THREAD.to_owned() + &flow("parts", "", &(steps + &partition));
+    let (stage, _) = started(&elements, ());
     assert_snapshot!(wrapped(&stage.log()), @"process 1a · process 2a · process 1b · process 2b");
 }
 
@@ -61,10 +54,8 @@ fn symbols_of_the_steps_have_values_in_each_partition() {
 /// Spec: FPART-05, FPART-07, PART-32, D-34, D-75
 #[test]
 fn a_partitioned_step_within_a_partitioned_flow() {
-    let inner = partition_of(&format!(
-        "instances=\"2\"|{}",
-        properties("result.1=x; name.2=inner")
-    ));
+    let inner = properties("result.1=x; name.2=inner");
+    let inner = partition_of(&format!("instances=\"2\"|{inner}"));
     let steps = format!(r#"<step id="one"><batchlet ref="Part"/>{inner}</step>"#);
     let outer = partition_of(r#"|<algorithm ref="Planner"/><logicalTX ref="Unit"/>"#);
     let elements = ONE_THREAD.to_owned() + &flow("parts", "", &(steps + &outer));
@@ -92,12 +83,8 @@ fn a_partition_that_fails_and_resumes() {
     let steps = r#"<step id="one" next="two"><batchlet ref="Part"/></step>"#.to_owned()
         + r#"<step id="two"><batchlet ref="Part"/></step>"#;
     let names = properties("name.1=a; name.2=b; name.3=c; log.3=${log}");
-    let elements = ONE_THREAD.to_owned()
-        + &flow(
-            "parts",
-            "",
-            &(steps + &partition_of(&format!("instances=\"3\"|{names}"))),
-        );
+    let partition = partition_of(&format!("instances=\"3\"|{names}"));
+    let elements = ONE_THREAD.to_owned() + &flow("parts", "", &(steps + &partition));
     let (stage, failed) = started(&elements, [("fail", "process b")]);
     assert_snapshot!(story(&stage, failed), @r"
     job job FAILED | cannot process b | thrown by #[process] of batchlet `Part`
@@ -129,11 +116,8 @@ fn running_siblings_are_stopped() {
     let steps = meeting("one", "", "a, b", "end", "")
         .replace("name=\"result\" value=\"one MET\"", "name=\"unused\" value=\"\"");
     let names = properties("name.1=a; then.1=fail; name.2=b; then.2=wait");
-    let elements = flow(
-        "parts",
-        "",
-        &(steps + &partition_of(&format!("instances=\"2\"|{names}"))),
-    );
+    let partition = partition_of(&format!("instances=\"2\"|{names}"));
+    let elements = flow("parts", "", &(steps + &partition));
     let (stage, execution) = started(&elements, ());
     assert_snapshot!(sorted_tree(&stage, execution), @r"
     job job FAILED | a had enough | thrown by #[process] of batchlet `Meeting`
@@ -163,9 +147,8 @@ fn a_terminating_element_in_a_partition_ends_the_job() {
         );
         let names = properties("name.1=a; name.2=b; name.3=c");
         let partition = partition_of(&format!("instances=\"3\"|{names}"));
-        let elements = ONE_THREAD.to_owned()
-            + &flow("parts", "next=\"last\"", &(steps + &partition))
-            + &task("last", "", "DONE", "");
+        let elements =
+            ONE_THREAD.to_owned() + &flow("parts", "next=\"last\"", &(steps + &partition)) + &done("last");
         let (stage, execution) = started(&elements, ());
         text += &format!("{element}\n{}\n", story(&stage, execution));
         if !element.starts_with("<end") {
@@ -183,10 +166,8 @@ fn a_terminating_element_in_a_partition_ends_the_job() {
 fn a_complete_partition_is_not_executed_again() {
     let steps = r#"<step id="one" allow-start-if-complete="true"><batchlet ref="Part"/></step>"#.to_owned();
     let partition = partition_of(A_AND_B);
-    let stage = Stage::new(&job(
-        &(ONE_THREAD.to_owned() + &flow("parts", "", &(steps + &partition)))
-    ));
-    let failed = stage.start("job", [("fail", "process b")]);
+    let elements = ONE_THREAD.to_owned() + &flow("parts", "", &(steps + &partition));
+    let (stage, failed) = started(&elements, [("fail", "process b")]);
     stage.log();
     restart_with(&stage, failed, [("fail", "")]);
     assert_eq!(stage.log(), ["process b"]);

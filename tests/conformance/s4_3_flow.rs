@@ -3,7 +3,7 @@
 use insta::assert_snapshot;
 
 use crate::artifacts::{restart_with, started, story};
-use crate::sequence::{decision, flow, run, run_with, task};
+use crate::sequence::{decision, done, flow, run, run_with, task};
 
 /// A flow runs its steps, and transitions as a whole; it has the statuses of its last step.
 ///
@@ -13,11 +13,11 @@ fn a_flow_is_a_unit() {
     let inside = task("two", "", "LOADED", r#"<next on="LOADED" to="choose"/>"#)
         + &decision("choose", "HERE", r#"<next on="HERE" to="three"/>"#)
         + &task("three", "", "REPORTED", "")
-        + &task("unreached", "", "DONE", "");
+        + &done("unreached");
     let elements = task("one", "next=\"both\"", "DONE", "")
         + &flow("both", "next=\"after\"", &inside)
         + &decision("after", "GO", r#"<next on="GO" to="last"/>"#)
-        + &task("last", "", "DONE", "");
+        + &done("last");
     assert_snapshot!(run(&elements), @r"
     job job COMPLETED GO
       step one COMPLETED DONE
@@ -54,13 +54,11 @@ fn the_exit_status_of_a_flow_may_be_set_inside() {
 fn a_terminating_element_inside_a_flow_ends_the_job() {
     for (result, fail) in [("BAD", ""), ("GOOD", ""), ("UGLY", ""), ("DONE", "process one")] {
         let transitions = r#"<fail on="BAD"/><end on="GOOD" exit-status="WELL"/><stop on="UGLY"/>"#;
-        let inside = task("one", "next=\"two\"", result, transitions) + &task("two", "", "DONE", "");
-        let elements = flow("both", "next=\"last\"", &inside) + &task("last", "", "DONE", "");
+        let inside = task("one", "next=\"two\"", result, transitions) + &done("two");
+        let elements = flow("both", "next=\"last\"", &inside) + &done("last");
         let (stage, execution) = started(&elements, [("fail", fail)]);
-        assert_snapshot!(
-            format!("flow_ended_by_{}", result.to_lowercase()),
-            story(&stage, execution)
-        );
+        let name = format!("flow_ended_by_{}", result.to_lowercase());
+        assert_snapshot!(name, story(&stage, execution));
     }
 }
 
@@ -71,8 +69,8 @@ fn a_terminating_element_inside_a_flow_ends_the_job() {
 fn a_flow_is_traversed_again_on_restart() {
     let inside = task("one", "", "LOADED", r#"<next on="LOADED" to="choose"/>"#)
         + &decision("choose", "HERE", r#"<next on="HERE" to="two"/>"#)
-        + &task("two", "", "DONE", "");
-    let elements = flow("both", "next=\"last\"", &inside) + &task("last", "", "DONE", "");
+        + &done("two");
+    let elements = flow("both", "next=\"last\"", &inside) + &done("last");
     let (stage, failed) = started(&elements, [("fail", "process two")]);
     stage.log();
     let again = restart_with(&stage, failed, [("fail", "")]);
@@ -92,9 +90,8 @@ fn a_flow_is_traversed_again_on_restart() {
 fn after_a_stop_inside_a_flow_the_flow_runs_again() {
     let inside = task("two", "next=\"three\"", "DONE", "")
         + r#"<step id="three"><batchlet ref="Task"/><stop on="HALT"/></step>"#;
-    let elements = task("one", "next=\"both\"", "DONE", "")
-        + &flow("both", "next=\"last\"", &inside)
-        + &task("last", "", "DONE", "");
+    let elements =
+        task("one", "next=\"both\"", "DONE", "") + &flow("both", "next=\"last\"", &inside) + &done("last");
     let (stage, stopped) = started(&elements, [("result", "HALT")]);
     assert_snapshot!(story(&stage, stopped), @r"
     job job STOPPED

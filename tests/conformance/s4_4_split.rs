@@ -5,32 +5,32 @@ use std::sync::{Barrier, Mutex};
 use batch_runtime::prelude::*;
 use insta::assert_snapshot;
 
-use crate::artifacts::{Gate, job, restart_with, started, story, tree};
+use crate::artifacts::{
+    Gate, assert_completed, assert_contains, assert_failed, chosen, job, restart_with, started, story,
+};
 use crate::parallel::{sorted, sorted_tree};
-use crate::sequence::{decision, flow, meeting, run, split, task};
+use crate::sequence::{decision, done, flow, meeting, run, split, task};
 use batch_tests::stage::Stage;
+
+/// Returns a flow of each of these names.
+fn flow_of_each(names: &[&str], step: impl Fn(&str) -> String) -> String {
+    let flows = names
+        .iter()
+        .map(|name| flow(&format!("flow-{name}"), "", &step(name)));
+    flows.collect()
+}
 
 /// The flows run at the same time, each on a thread: each waits for all others.
 ///
 /// Spec: SPLIT-01, SPLIT-03, SPLIT-06, SPLIT-07, SPLIT-08, SPLIT-19, SPLIT-25, DEC-13, CTX-34, CTX-35
 #[test]
 fn the_flows_of_a_split_run_at_the_same_time() {
-    let flows: String = ["a", "b", "c"]
-        .iter()
-        .map(|name| {
-            flow(
-                &format!("flow-{name}"),
-                "",
-                &meeting(name, "", "a, b, c", "end", ""),
-            )
-        })
-        .collect();
+    let flows = flow_of_each(&["a", "b", "c"], |name| meeting(name, "", "a, b, c", "end", ""));
     let elements = split("all", "next=\"choose\"", &flows)
         + &decision("choose", "GO", r#"<next on="GO" to="last"/>"#)
-        + &task("last", "", "DONE", "");
+        + &done("last");
     let (stage, execution) = started(&elements, ());
-    let log = sorted(&stage);
-    assert!(log.contains("decide of job after split all COMPLETED"), "{log}");
+    assert_contains(&sorted(&stage), "decide of job after split all COMPLETED");
     assert_snapshot!(sorted_tree(&stage, execution), @r"
     job job COMPLETED GO
       step a COMPLETED a MET
@@ -50,15 +50,12 @@ fn each_flow_has_contexts_of_its_own() {
     let elements = split("both", "next=\"choose\"", &flows)
         + &decision("choose", "GO", r#"<next on="GO" to="last"/>"#)
         + &around("last");
-    let stage = Stage::new(&job(&elements));
-    let execution = stage.start(
-        "job",
-        [
-            ("job.exit", "AS SET"),
-            ("flow.exit", "OF THE FLOW"),
-            ("split.exit", "OF THE SPLIT"),
-        ],
-    );
+    let exits = [
+        ("job.exit", "AS SET"),
+        ("flow.exit", "OF THE FLOW"),
+        ("split.exit", "OF THE SPLIT"),
+    ];
+    let (stage, execution) = started(&elements, exits);
     assert_snapshot!(sorted(&stage), @r#"
     decide of job after split both COMPLETED OF THE FLOW
     last: job job STARTED (seen before: false), flow none, split none
@@ -88,14 +85,8 @@ fn the_last_flow_sets_the_exit_status() {
         + &flow("second", "", &around("two", "LATE"));
     let elements = split("both", "next=\"choose\"", &flows)
         + &decision("choose", "GO", r#"<next on="GO" to="last"/>"#)
-        + &task("last", "", "DONE", "");
-    let stage = Stage::new(&job(&elements));
-    stage.start("job", ());
-    let log = stage.log();
-    assert!(
-        log.contains(&"decide of job after split both COMPLETED LATE".to_owned()),
-        "{log:?}"
-    );
+        + &done("last");
+    assert_contains(&run(&elements), "decide of job after split both COMPLETED LATE");
 }
 
 /// A flow that follows another starts when that has completed, possibly through a decision.
@@ -109,8 +100,8 @@ fn flows_of_a_split_follow_each_other() {
             "HERE",
             r#"<next on="HERE" to="second"/><end on="THERE"/>"#,
         )
-        + &flow("second", "next=\"third\"", &task("two", "", "DONE", ""))
-        + &flow("third", "", &task("three", "", "DONE", ""));
+        + &flow("second", "next=\"third\"", &done("two"))
+        + &flow("third", "", &done("three"));
     assert_snapshot!(run(&split("chain", "", &flows)), @r"
     job job COMPLETED HERE
       step one COMPLETED LOADED
@@ -126,13 +117,9 @@ fn flows_of_a_split_follow_each_other() {
 /// Spec: SPLIT-17, SPLIT-18, SPLIT-19, STATUS-15, STATUS-25, D-32
 #[test]
 fn a_flow_that_fails_stops_the_others() {
-    let flows = flow("bad", "", &meeting("a", "", "b", "fail", ""))
-        + &flow(
-            "good",
-            "",
-            &(meeting("b", "next=\"later\"", "a", "wait", "") + &task("later", "", "DONE", "")),
-        );
-    let elements = split("both", "next=\"last\"", &flows) + &task("last", "", "DONE", "");
+    let good = meeting("b", "next=\"later\"", "a", "wait", "") + &done("later");
+    let flows = flow("bad", "", &meeting("a", "", "b", "fail", "")) + &flow("good", "", &good);
+    let elements = split("both", "next=\"last\"", &flows) + &done("last");
     let (stage, execution) = started(&elements, ());
     assert_snapshot!(sorted_tree(&stage, execution), @r"
     job job FAILED | a had enough | thrown by #[process] of batchlet `Meeting`
@@ -155,7 +142,7 @@ fn a_terminating_element_in_a_flow_ends_the_job() {
     ] {
         let flows = flow("ending", "", &meeting("a", "", "b", "end", element))
             + &flow("other", "", &meeting("b", "", "a", "wait", ""));
-        let elements = split("both", "next=\"last\"", &flows) + &task("last", "", "DONE", "");
+        let elements = split("both", "next=\"last\"", &flows) + &done("last");
         let (stage, execution) = started(&elements, ());
         text += &sorted_tree(&stage, execution);
     }
@@ -177,32 +164,17 @@ fn a_terminating_element_in_a_flow_ends_the_job() {
 /// Spec: SPLIT-23, RESTART-05, RESTART-11
 #[test]
 fn an_incomplete_split_resumes() {
-    let flows = flow(
-        "left",
-        "",
-        &(task("one", "next=\"two\"", "DONE", "") + &task("two", "", "DONE", "")),
-    ) + &flow("right", "next=\"third\"", &task("three", "", "DONE", ""))
-        + &flow("third", "", &task("four", "", "DONE", ""));
-    let elements = split("both", "next=\"last\"", &flows) + &task("last", "", "DONE", "");
-    let stage = Stage::new(&job(&elements));
-    let failed = stage.start("job", [("fail", "process two;process four;process last")]);
-    assert!(
-        stage.tree(failed).starts_with("job job FAILED"),
-        "{}",
-        tree(&stage, failed)
-    );
+    let left = task("one", "next=\"two\"", "DONE", "") + &done("two");
+    let flows = flow("left", "", &left)
+        + &flow("right", "next=\"third\"", &done("three"))
+        + &flow("third", "", &done("four"));
+    let elements = split("both", "next=\"last\"", &flows) + &done("last");
+    let (stage, failed) = started(&elements, [("fail", "process two;process four;process last")]);
+    assert_failed(&stage, failed, "");
     let again = restart_with(&stage, failed, [("fail", "process last")]);
-    let log = stage.log();
-    assert_eq!(
-        log.iter().filter(|call| *call == "process one").count(),
-        1,
-        "{log:?}"
-    );
-    assert!(
-        stage.tree(again).contains("step last FAILED"),
-        "{}",
-        tree(&stage, again)
-    );
+    let calls = chosen(&stage, &["process one"]);
+    assert_eq!(calls, ["process one"]);
+    assert_contains(&stage.tree(again), "step last FAILED");
     let last = restart_with(&stage, again, [("fail", "")]);
     assert_snapshot!(story(&stage, last), @r"
     job job COMPLETED
@@ -216,17 +188,8 @@ fn an_incomplete_split_resumes() {
 /// Spec: STATUS-10, STATUS-11, STATUS-26, BLET-06, OP-17, D-60
 #[test]
 fn a_stop_reaches_every_flow() {
-    let flows: String = ["a", "b"]
-        .iter()
-        .map(|name| {
-            flow(
-                &format!("flow-{name}"),
-                "",
-                &meeting(name, "", "a, b", "wait", ""),
-            )
-        })
-        .collect();
-    let elements = split("both", "next=\"last\"", &flows) + &task("last", "", "DONE", "");
+    let flows = flow_of_each(&["a", "b"], |name| meeting(name, "", "a, b", "wait", ""));
+    let elements = split("both", "next=\"last\"", &flows) + &done("last");
     let stage = Stage::new(&job(&elements));
     let operator = stage.operator();
     let execution = operator.start("job", ()).unwrap();
@@ -241,11 +204,7 @@ fn a_stop_reaches_every_flow() {
     ");
     assert_snapshot!(sorted(&stage), @"cancel a · cancel b");
     let again = restart_with(&stage, execution, [("then", "end")]);
-    assert!(
-        stage.tree(again).starts_with("job job COMPLETED"),
-        "{}",
-        tree(&stage, again)
-    );
+    assert_completed(&stage, again);
 }
 
 /// One instance of a job listener is called for the steps of all flows, one call at a time, each with the contexts of
@@ -254,32 +213,15 @@ fn a_stop_reaches_every_flow() {
 /// Spec: LISTEN-JOB-04, LISTEN-JOB-05, LISTEN-JOB-06, LISTEN-JOB-09, D-66
 #[test]
 fn a_job_listener_is_called_for_every_flow() {
-    let flows: String = ["a", "b", "c"]
-        .iter()
-        .map(|name| flow(&format!("flow-{name}"), "", &task(name, "", "DONE", "")))
-        .collect();
-    let elements =
-        r#"<listeners><listener ref="JobWatch"/></listeners>"#.to_owned() + &split("all", "", &flows);
-    let stage = Stage::new(&job(&elements));
-    stage.start("job", ());
-    let log: Vec<String> = stage
-        .log()
-        .into_iter()
-        .filter(|call| call.starts_with("JobWatch"))
-        .collect();
-    assert_eq!(
-        log.first().map(String::as_str),
-        Some("JobWatch before job job STARTED")
-    );
-    assert_eq!(
-        log.last().map(String::as_str),
-        Some("JobWatch after job job COMPLETED")
-    );
+    let flows = flow_of_each(&["a", "b", "c"], done);
+    let listeners = r#"<listeners><listener ref="JobWatch"/></listeners>"#.to_owned();
+    let (stage, _) = started(&(listeners + &split("all", "", &flows)), ());
+    let log = chosen(&stage, &["JobWatch"]);
+    assert_eq!(log[0], "JobWatch before job job STARTED");
+    assert_eq!(log[log.len() - 1], "JobWatch after job job COMPLETED");
     for name in ["a", "b", "c"] {
-        for call in [
-            format!("JobWatch before step {name} STARTED"),
-            format!("JobWatch after step {name} COMPLETED"),
-        ] {
+        for call in ["before step NAME STARTED", "after step NAME COMPLETED"] {
+            let call = format!("JobWatch {}", call.replace("NAME", name));
             assert_eq!(log.iter().filter(|other| **other == call).count(), 1, "{log:?}");
         }
     }
@@ -290,22 +232,16 @@ static RUNNING: Mutex<(usize, usize)> = Mutex::new((0, 0));
 static THREE: Barrier = Barrier::new(3);
 
 /// Waits for two others.
-#[derive(BatchArtifact)]
-struct OneOfThree;
-
-#[batchlet]
-impl OneOfThree {
-    #[process]
-    fn process(&self) {
-        {
-            let mut running = RUNNING.lock().unwrap();
-            running.0 += 1;
-            running.1 = running.1.max(running.0);
-        }
-        THREE.wait();
-        RUNNING.lock().unwrap().0 -= 1;
-        THREE.wait();
+#[batchlet("OneOfThree")]
+fn one_of_three() {
+    {
+        let mut running = RUNNING.lock().unwrap();
+        running.0 += 1;
+        running.1 = running.1.max(running.0);
     }
+    THREE.wait();
+    RUNNING.lock().unwrap().0 -= 1;
+    THREE.wait();
 }
 
 /// At most `batch.split.threads` flows run at the same time, and each other one when one has ended.
@@ -313,14 +249,11 @@ impl OneOfThree {
 /// Spec: LOSS-15, SPLIT-06
 #[test]
 fn a_limit_applies_to_the_flows_of_a_split() {
-    let flows = |count: usize| -> String {
-        let step = |name: &str| format!("<step id=\"{name}\"><batchlet ref=\"OneOfThree\"/></step>");
-        (0..count)
-            .map(|number| flow(&format!("f{number}"), "", &step(&format!("s{number}"))))
-            .collect()
-    };
+    let names: Vec<String> = (0..99).map(|number| format!("s{number}")).collect();
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    let step = |name: &str| format!("<step id=\"{name}\"><batchlet ref=\"OneOfThree\"/></step>");
     let limit = "<properties><property name=\"batch.split.threads\" value=\"3\"/></properties>";
-    let xml = format!("<job id=\"job\">{limit}{}</job>", split("all", "", &flows(99)));
+    let xml = job(&(limit.to_owned() + &split("all", "", &flow_of_each(&names, step))));
     let stage = Stage::new(&xml);
     let execution = stage.start("job", ());
     let tree = stage.tree(execution);

@@ -6,11 +6,12 @@ use batch_runtime::execution::JobExecution;
 use batch_runtime::prelude::*;
 use batch_runtime::{BatchStatus, JobParameters};
 use batch_tests::stage::{Stage, say};
-use diesel::connection::SimpleConnection;
-use diesel::prelude::*;
 use insta::assert_snapshot;
 
-use super::artifacts::{Gate, job, job_execution, started, story, tree};
+use super::artifacts::{
+    Gate, assert_matches, assert_starts, execute, first_step_execution, job, job_execution, started, story,
+    tree,
+};
 
 const ONE: &str = r#"<step id="one"><batchlet ref="Task"/></step>"#;
 
@@ -61,55 +62,39 @@ fn exit_statuses_default_to_the_batch_status() {
 }
 
 /// Sets exit statuses one after the other; `none` resets it.
-#[derive(BatchArtifact)]
-struct Undecided {
-    #[batch_property(name = "log")]
-    log: String,
-    #[batch_property(name = "statuses")]
-    statuses: String,
-    #[batch_context]
-    job: JobContext,
-    #[batch_context]
-    step: StepContext,
-}
-
-#[batchlet]
-impl Undecided {
-    #[process]
-    fn process(&self) -> String {
-        for status in self.statuses.split(' ') {
-            let status = (status != "none").then_some(status);
-            self.job.set_exit_status(status);
-            self.step.set_exit_status(status);
-            assert_eq!(self.step.exit_status(), self.job.exit_status());
-            say(&self.log, format!("{:?}", self.step.exit_status()));
-        }
-        "RETURNED".into()
+#[batchlet("Undecided")]
+fn undecided(
+    #[batch_property] log: &str,
+    #[batch_property] statuses: &str,
+    #[batch_context] job: &JobContext,
+    #[batch_context] step: &StepContext,
+) -> String {
+    for status in statuses.split(' ') {
+        let status = (status != "none").then_some(status);
+        job.set_exit_status(status);
+        step.set_exit_status(status);
+        assert_eq!(step.exit_status(), job.exit_status());
+        say(log, format!("{:?}", step.exit_status()));
     }
+    "RETURNED".into()
 }
 
 /// Every status that the rows of jobs and steps had, in order.
 fn trail(stage: &Stage, parameters: impl Into<JobParameters>, stop: bool) -> Vec<String> {
-    #[derive(QueryableByName)]
-    struct Line {
-        #[diesel(sql_type = diesel::sql_types::Text)]
-        text: String,
-    }
-    let mut connection = stage.connection();
-    connection
-        .batch_execute("DROP TABLE IF EXISTS trail; CREATE TABLE trail (text TEXT)")
-        .unwrap();
+    execute(
+        stage,
+        "DROP TABLE IF EXISTS trail; CREATE TABLE trail (text TEXT)",
+    );
     for (table, name) in [
         ("BATCH_JOB_EXECUTION", "'job'"),
         ("BATCH_STEP_EXECUTION", "'step ' || NEW.STEP_NAME"),
     ] {
         for event in ["INSERT", "UPDATE"] {
-            connection
-                .batch_execute(&format!(
-                    "CREATE TRIGGER IF NOT EXISTS trail_{event}_{table} AFTER {event} ON {table}
-                     BEGIN INSERT INTO trail VALUES ({name} || ' ' || NEW.STATUS); END"
-                ))
-                .unwrap();
+            let trigger = format!(
+                "CREATE TRIGGER IF NOT EXISTS trail_{event}_{table} AFTER {event} ON {table}
+                 BEGIN INSERT INTO trail VALUES ({name} || ' ' || NEW.STATUS); END"
+            );
+            execute(stage, &trigger);
         }
     }
     let (operator, gate) = (stage.operator(), Gate::at(stage));
@@ -119,10 +104,7 @@ fn trail(stage: &Stage, parameters: impl Into<JobParameters>, stop: bool) -> Vec
         assert!(operator.stop(execution).unwrap());
     }
     operator.wait(execution).unwrap();
-    let lines: Vec<Line> = diesel::sql_query("SELECT text FROM trail ORDER BY rowid")
-        .load(&mut connection)
-        .unwrap();
-    lines.into_iter().map(|line| line.text).collect()
+    stage.outside().rows("SELECT text FROM trail ORDER BY rowid")
 }
 
 /// STARTING before it starts, STARTED while it runs, then a final status; a stopped job is STOPPING first. The row of a step begins
@@ -132,32 +114,15 @@ fn trail(stage: &Stage, parameters: impl Into<JobParameters>, stop: bool) -> Vec
 #[test]
 fn rows_have_their_statuses_in_order() {
     let stage = Stage::new(&job(ONE));
-    assert_eq!(
-        trail(&stage, JobParameters::new(), false),
-        [
-            "job STARTING",
-            "job STARTED",
-            "step one STARTED",
-            "step one COMPLETED",
-            "job COMPLETED"
-        ]
-    );
-    assert_eq!(
-        trail(&stage, [("fail", "process one")], false),
-        [
-            "job STARTING",
-            "job STARTED",
-            "step one STARTED",
-            "step one FAILED",
-            "job FAILED"
-        ]
-    );
+    for (fail, end) in [("", "COMPLETED"), ("process one", "FAILED")] {
+        let trail = trail(&stage, [("fail", fail)], false).join(", ");
+        let expected = format!("job STARTING, job STARTED, step one STARTED, step one {end}, job {end}");
+        assert_eq!(trail, expected);
+    }
     let stopped = trail(&stage, [("hold", "until cancelled")], true);
     let of_job: Vec<_> = stopped.iter().filter(|line| line.starts_with("job")).collect();
-    assert_eq!(
-        of_job,
-        ["job STARTING", "job STARTED", "job STOPPING", "job STOPPED"]
-    );
+    let expected = ["job STARTING", "job STARTED", "job STOPPING", "job STOPPED"];
+    assert_eq!(of_job, expected);
     assert!(stopped.contains(&"step one STOPPED".to_owned()), "{stopped:?}");
 }
 
@@ -194,11 +159,7 @@ fn the_batch_status_changes_in_order() {
     let (operator, gate) = (stage.operator(), Gate::at(&stage));
     let execution = operator.start("job", [("hold", "until opened")]).unwrap();
     let status = || operator.job_execution(execution).unwrap().unwrap().status;
-    assert!(
-        matches!(status(), BatchStatus::Starting | BatchStatus::Started),
-        "{}",
-        status()
-    );
+    assert_matches!(status(), BatchStatus::Starting | BatchStatus::Started);
     gate.pass("held");
     assert_eq!(status(), BatchStatus::Started);
     let step = operator.step_executions(execution).unwrap().remove(0);
@@ -215,10 +176,8 @@ fn the_batch_status_changes_in_order() {
 /// Spec: STATUS-04, STATUS-09, STATUS-12, STATUS-15, CTX-16, CTX-26
 #[test]
 fn listeners_see_the_statuses() {
-    let stage = Stage::new(&job(
-        r#"<listener ref="JobWatch"/><step id="one"><listener ref="StepWatch"/><batchlet ref="Task"/></step>"#,
-    ));
-    let execution = stage.start("job", [("fail", "process one")]);
+    let elements = r#"<listener ref="JobWatch"/><step id="one"><listener ref="StepWatch"/><batchlet ref="Task"/></step>"#;
+    let (stage, execution) = started(elements, [("fail", "process one")]);
     assert_snapshot!(story(&stage, execution), @r"
     job job FAILED | cannot process one | thrown by #[process] of batchlet `Task`
       step one FAILED | the job's message
@@ -239,18 +198,12 @@ fn an_exit_status_that_cannot_be_stored_fails_its_element() {
     assert_eq!((job.status, &job.exit_status), (BatchStatus::Completed, &whole));
     let three_hundred = "x".repeat(300);
     let job = job_with(&stage, &three_hundred, &three_hundred);
-    let step = stage.operator().step_executions(job.id).unwrap().remove(0);
-    assert_eq!(
-        (&job.exit_status, &step.exit_status),
-        (&three_hundred, &three_hundred)
-    );
+    let step = first_step_execution(&stage, job.id);
+    assert_eq!([&job.exit_status, &step.exit_status], [&three_hundred; 2]);
     let mut text = String::new();
-    for (step, job) in [
-        ("x".repeat(2_501), String::new()),
-        (String::new(), "x".repeat(2_501)),
-        ("a\0b".into(), String::new()),
-    ] {
-        let job = job_with(&stage, &step, &job);
+    let long = "x".repeat(2_501);
+    for (step, job) in [(&*long, ""), ("", &*long), ("a\0b", "")] {
+        let job = job_with(&stage, step, job);
         text += &tree(&stage, job.id);
     }
     assert_snapshot!(text, @r"
@@ -265,48 +218,36 @@ fn an_exit_status_that_cannot_be_stored_fails_its_element() {
     ");
 }
 
-/// Ends with exit statuses that a job parameter could not hold.
-#[derive(BatchArtifact)]
-struct Verbose {
-    #[batch_property(name = "folder")]
-    folder: String,
-    #[batch_property(name = "fail")]
-    fail: String,
-    #[batch_context]
-    job: JobContext,
-    #[batch_context]
-    step: StepContext,
-}
-
 static WORDS: Mutex<Vec<(String, String, String)>> = Mutex::new(Vec::new());
 
-#[batchlet]
-impl Verbose {
-    #[process]
-    fn process(&self) -> Result<String, BatchError> {
-        let mut words = WORDS.lock().unwrap();
-        let mine = words
-            .iter()
-            .position(|(folder, ..)| *folder == self.folder)
-            .unwrap();
-        let (_, step, job) = words.remove(mine);
-        let set = |status: &str| (!status.is_empty()).then(|| status.to_owned());
-        self.step.set_exit_status(set(&step).as_deref());
-        self.job.set_exit_status(set(&job).as_deref());
-        if self.fail.is_empty() {
-            Ok("DONE".into())
-        } else {
-            Err(BatchError::msg(&self.fail))
-        }
+/// Ends with exit statuses that a job parameter could not hold.
+#[batchlet("Verbose")]
+fn verbose(
+    #[batch_property] log: &str,
+    #[batch_property] fail: &str,
+    #[batch_context] job: &JobContext,
+    #[batch_context] step: &StepContext,
+) -> Result<String, BatchError> {
+    let mut words = WORDS.lock().unwrap();
+    let mine = words.iter().position(|(other, ..)| other == log).unwrap();
+    let (_, of_step, of_job) = words.remove(mine);
+    let set = |status: String| Some(status).filter(|status| !status.is_empty());
+    step.set_exit_status(set(of_step).as_deref());
+    job.set_exit_status(set(of_job).as_deref());
+    match fail {
+        "" => Ok("DONE".into()),
+        _ => Err(BatchError::msg(fail)),
     }
 }
 
+/// Has the next execution of the stage end with these exit statuses.
+fn say_next(stage: &Stage, step: &str, job: &str) {
+    let words = (stage.log_name().to_owned(), step.to_owned(), job.to_owned());
+    WORDS.lock().unwrap().push(words);
+}
+
 fn job_with(stage: &Stage, step: &str, job: &str) -> JobExecution {
-    let folder = stage.path().display().to_string();
-    WORDS
-        .lock()
-        .unwrap()
-        .push((folder, step.to_owned(), job.to_owned()));
+    say_next(stage, step, job);
     ended(stage, JobParameters::new())
 }
 
@@ -316,9 +257,8 @@ fn job_with(stage: &Stage, step: &str, job: &str) -> JobExecution {
 #[test]
 fn the_first_failure_is_the_message() {
     let stage = Stage::new(&job(r#"<step id="one"><batchlet ref="Verbose"/></step>"#));
-    let folder = stage.path().display().to_string();
     let long = "x".repeat(2_501);
-    WORDS.lock().unwrap().push((folder, long.clone(), long));
+    say_next(&stage, &long, &long);
     let execution = stage.start("job", [("fail", "no disk")]);
     assert_snapshot!(tree(&stage, execution), @r"
     job job FAILED | no disk | thrown by #[process] of batchlet `Verbose`
@@ -335,13 +275,11 @@ fn the_first_failure_is_the_message() {
 fn the_message_holds_the_chain_of_causes() {
     let stage = Stage::new(&job(r#"<step id="one"><batchlet ref="Wrapped"/></step>"#));
     let job = ended(&stage, JobParameters::new());
-    assert!(
-        job.exit_message
-            .starts_with("the file cannot be used: invalid digit found in string\n"),
-        "{}",
-        job.exit_message
+    assert_starts(
+        &job.exit_message,
+        "the file cannot be used: invalid digit found in string\n",
     );
-    let step = stage.operator().step_executions(job.id).unwrap().remove(0);
+    let step = first_step_execution(&stage, job.id);
     assert_eq!(step.exit_message, job.exit_message);
 }
 
@@ -361,33 +299,25 @@ impl std::error::Error for Unusable {
 }
 
 /// Fails with an error that has a cause.
-#[derive(BatchArtifact)]
-struct Wrapped {}
-
-#[batchlet]
-impl Wrapped {
-    #[process]
-    fn process(&self) -> Result<String, Unusable> {
-        "x".parse::<u8>()
-            .map(|number| number.to_string())
-            .map_err(Unusable)
-    }
+#[batchlet("Wrapped")]
+fn wrapped() -> Result<String, Unusable> {
+    let number = "x".parse::<u8>().map_err(Unusable)?;
+    Ok(number.to_string())
 }
 
 /// Spec: STATUS-06
 #[test]
 fn statuses_of_other_programs_are_readable() {
     let (stage, execution) = started(ONE, ());
-    let mut connection = stage.connection();
-    connection
-        .batch_execute("DROP TRIGGER final_BATCH_JOB_EXECUTION; DROP TRIGGER edge_BATCH_JOB_EXECUTION")
-        .unwrap();
+    execute(
+        &stage,
+        "DROP TRIGGER final_BATCH_JOB_EXECUTION; DROP TRIGGER edge_BATCH_JOB_EXECUTION",
+    );
     for status in ["ABANDONED", "UNKNOWN"] {
-        connection
-            .batch_execute(&format!(
-                "UPDATE BATCH_JOB_EXECUTION SET STATUS = '{status}', VERSION = VERSION + 1"
-            ))
-            .unwrap();
+        execute(
+            &stage,
+            &format!("UPDATE BATCH_JOB_EXECUTION SET STATUS = '{status}', VERSION = VERSION + 1"),
+        );
         let read = job_execution(&stage, execution);
         assert_eq!(read.status.as_str(), status);
     }
@@ -401,25 +331,16 @@ fn the_callback_sees_the_final_status() {
     let stage = Stage::new(&job(ONE));
     let seen = Arc::new(Mutex::new(Vec::new()));
     let (sink, operator) = (Arc::clone(&seen), stage.operator());
-    stage
-        .operator()
-        .register_job_end_callback(move |execution: &JobExecution| {
-            let stored = operator.job_execution(execution.id).unwrap().unwrap();
-            assert_eq!(&stored, execution);
-            sink.lock()
-                .unwrap()
-                .push((execution.status, execution.exit_status.clone()));
-        })
-        .unwrap();
+    let callback = move |execution: &JobExecution| {
+        let stored = operator.job_execution(execution.id).unwrap().unwrap();
+        assert_eq!(&stored, execution);
+        let ended = format!("{} {}", execution.status, execution.exit_status);
+        sink.lock().unwrap().push(ended);
+    };
+    stage.operator().register_job_end_callback(callback).unwrap();
     stage.start("job", [("job.exit", "HALF")]);
     stage.start("job", [("fail", "process one")]);
-    assert_eq!(
-        *seen.lock().unwrap(),
-        [
-            (BatchStatus::Completed, "HALF".to_owned()),
-            (BatchStatus::Failed, "FAILED".to_owned())
-        ]
-    );
+    assert_eq!(*seen.lock().unwrap(), ["COMPLETED HALF", "FAILED FAILED"]);
 }
 
 /// An exit status is never empty: no pattern could match it.
@@ -427,8 +348,7 @@ fn the_callback_sees_the_final_status() {
 /// Spec: STATUS-18, STATUS-25
 #[test]
 fn an_empty_exit_status_fails_the_step() {
-    let stage = Stage::new(&job(r#"<step id="one"><batchlet ref="Task"/></step>"#));
-    let execution = stage.start("job", [("step.exit", "")]);
+    let (stage, execution) = started(ONE, [("step.exit", "")]);
     assert_snapshot!(tree(&stage, execution), @r"
     job job FAILED | step `one` set an empty exit status
       step one FAILED | the job's message

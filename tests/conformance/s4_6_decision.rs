@@ -2,15 +2,15 @@
 
 use insta::assert_snapshot;
 
-use crate::artifacts::{job, restart_with, started, story, tree};
-use crate::sequence::{decision, flow, split, task};
+use crate::artifacts::{assert_starts, job, restart_with, started, story, tree};
+use crate::sequence::{decision, done, flow, run, split, task};
 use batch_runtime::prelude::*;
 use batch_tests::stage::Stage;
 
 fn elements(transitions: &str) -> String {
     task("one", "next=\"choose\"", "LOADED", "")
         + &format!(r#"<decision id="choose" decider="Choice">{transitions}</decision>"#)
-        + &task("two", "", "DONE", "")
+        + &done("two")
 }
 
 const ALL: &str =
@@ -105,8 +105,8 @@ fn a_decider_gets_its_properties() {
             "TWO",
             r#"<next on="ONE" to="three"/><next on="TWO" to="two"/>"#,
         )
-        + &task("two", "", "DONE", "")
-        + &task("three", "", "DONE", "");
+        + &done("two")
+        + &done("three");
     let (stage, execution) = started(&elements, ());
     assert_snapshot!(tree(&stage, execution), @r"
     job job COMPLETED TWO
@@ -122,12 +122,8 @@ fn a_decider_gets_its_properties() {
 fn the_answers_of_deciders_are_kept() {
     let stage = Stage::new(&job(&elements(ALL)));
     let data = |id| stage.operator().persistent_data(id).unwrap();
-    let answers = |id| {
-        data(id)
-            .decisions()
-            .map(|(path, answer)| format!("{path}: {answer}"))
-            .collect::<Vec<_>>()
-    };
+    let shown = |(path, answer): (&str, String)| format!("{path}: {answer}");
+    let answers = |id| data(id).decisions().map(shown).collect::<Vec<_>>();
     let first = stage.start("job", [("answer", "UGLY")]);
     assert_eq!(answers(first), ["choose: UGLY"]);
     assert_eq!(data(first).iter().count(), 0);
@@ -137,33 +133,15 @@ fn the_answers_of_deciders_are_kept() {
 }
 
 /// Decides by the context of the flow before it.
-#[derive(BatchArtifact)]
-struct AfterFlow {
-    #[batch_context]
-    flow: FlowContext,
-}
-
-#[decider]
-impl AfterFlow {
-    #[decide]
-    fn decide(&mut self) -> String {
-        format!("after {}", self.flow.id())
-    }
+#[decider("AfterFlow")]
+fn after_flow(#[batch_context] flow: &FlowContext) -> String {
+    format!("after {}", flow.id())
 }
 
 /// Decides by the context of the split before it.
-#[derive(BatchArtifact)]
-struct AfterSplit {
-    #[batch_context]
-    split: SplitContext,
-}
-
-#[decider]
-impl AfterSplit {
-    #[decide]
-    fn decide(&mut self) -> String {
-        format!("after {}", self.split.id())
-    }
+#[decider("AfterSplit")]
+fn after_split(#[batch_context] split: &SplitContext) -> String {
+    format!("after {}", split.id())
 }
 
 /// A decider may require the context of the flow or split before it; after another element its job cannot start.
@@ -171,32 +149,21 @@ impl AfterSplit {
 /// Spec: CTX-05, CTX-10
 #[test]
 fn a_decider_may_require_the_context_of_a_flow_or_split() {
-    let one = flow("one", "", &task("first", "", "DONE", ""));
+    let one = flow("one", "", &done("first"));
     let decided = |decider: &str| {
         let ended = r#"<end on="after one"/><end on="after both"/>"#;
         format!(r#"<decision id="choose" decider="{decider}">{ended}</decision>"#)
     };
-    let both = split(
-        "both",
-        "next=\"choose\"",
-        &(one.clone() + &flow("two", "", &task("second", "", "DONE", ""))),
-    );
+    let flows = one.clone() + &flow("two", "", &done("second"));
+    let both = split("both", "next=\"choose\"", &flows);
     let alone = one.replacen("id=\"one\"", "id=\"one\" next=\"choose\"", 1);
-    for (before, decider, exit_status) in [
+    for (before, decider, exit) in [
         (&alone, "AfterFlow", "after one"),
         (&both, "AfterSplit", "after both"),
     ] {
-        let (stage, execution) = started(&(before.clone() + &decided(decider)), ());
-        let tree = stage.tree(execution);
-        assert!(
-            tree.starts_with(&format!("job job COMPLETED {exit_status}")),
-            "{tree}"
-        );
+        let story = run(&(before.clone() + &decided(decider)));
+        assert_starts(&story, &format!("job job COMPLETED {exit}"));
     }
-    let stage = Stage::new(&job(
-        &(task("first", "next=\"choose\"", "DONE", "") + &decided("AfterFlow"))
-    ));
-    let execution = stage.start("job", ());
-    let tree = stage.tree(execution);
-    assert!(tree.starts_with("job job FAILED"), "{tree}");
+    let elements = task("first", "next=\"choose\"", "DONE", "") + &decided("AfterFlow");
+    assert_starts(&run(&elements), "job job FAILED");
 }

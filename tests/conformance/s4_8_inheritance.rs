@@ -6,7 +6,7 @@ use batch_runtime::{JobOperatorError, operator::StartError};
 use batch_tests::stage::Stage;
 use insta::assert_snapshot;
 
-use super::artifacts::story;
+use super::artifacts::{assert_contains, assert_starts, story};
 
 /// The steps of an abstract parent in another file run before the child's; a step in both is the child's, merged with
 /// the parent's. The parent itself cannot be started.
@@ -21,8 +21,7 @@ fn a_job_runs_the_steps_of_its_parent() {
         </job>"#,
     );
     let operator = stage.operator();
-    let missing = operator.start("child", ()).unwrap_err().to_string();
-    assert!(missing.contains("`base`"), "{missing}");
+    assert_contains(&operator.start("child", ()).unwrap_err(), "`base`");
 
     let base = r#"<job id="base" abstract="true">
       <properties><property name="result" value="inherited"/></properties>
@@ -40,10 +39,8 @@ fn a_job_runs_the_steps_of_its_parent() {
     end three
     ");
     let refused = operator.start("base", ()).unwrap_err().to_string();
-    assert!(
-        refused.contains("abstract") || refused.contains("unknown job"),
-        "{refused}"
-    );
+    let names_it = refused.contains("abstract") || refused.contains("unknown job");
+    assert!(names_it, "{refused}");
 }
 
 /// A parent that is not in any readable file may be in an unreadable one.
@@ -57,30 +54,22 @@ fn an_unknown_parent_may_be_in_a_broken_file() {
         </job>"#,
     );
     let write = |name: &str, text: &[u8]| fs::write(stage.path().join("jobs").join(name), text).unwrap();
-    write(
-        "half.xml",
-        b"<job id=\"base\" abstract=\"true\">\n  <step id=\"one\">",
-    );
+    let half = b"<job id=\"base\" abstract=\"true\">\n  <step id=\"one\">";
+    write("half.xml", half);
     write("other.xml", b"<job id=\"base-2\" abstract=\"true\">\n  <step");
-    let refused = |job: &str| {
-        let error = stage.operator().start(job, ()).unwrap_err();
-        match error {
-            JobOperatorError::JobStart {
-                cause: StartError::Definition(errors),
-                ..
-            } => errors.into_inner(),
-            other => panic!("{other}"),
-        }
+    let refused = |job: &str| match stage.operator().start(job, ()).unwrap_err() {
+        JobOperatorError::JobStart {
+            cause: StartError::Definition(errors),
+            ..
+        } => errors.into_inner(),
+        other => panic!("{other}"),
     };
     let found = refused("child");
     assert_eq!(found[0].code, "JSL0033");
     assert_eq!(found[0].span.text(), "base");
     let help = found[0].help.as_deref().unwrap();
-    assert!(
-        help.starts_with("a file that may define it cannot be read: `")
-            && help.ends_with("half.xml`; fix that file first"),
-        "{help}"
-    );
+    assert_starts(help, "a file that may define it cannot be read: `");
+    assert!(help.ends_with("half.xml`; fix that file first"), "{help}");
     let [(place, what)] = found[0].related.as_slice() else {
         panic!("{found:?}")
     };
@@ -94,8 +83,5 @@ fn an_unknown_parent_may_be_in_a_broken_file() {
     write("no-text.xml", b"<job id=\"\xff\xff");
     let found = refused("child");
     let worker = found.iter().find(|one| one.span.text() == "worker").unwrap();
-    assert!(
-        worker.help.as_deref().unwrap().contains("no-text.xml"),
-        "{worker}"
-    );
+    assert_contains(worker.help.as_deref().unwrap(), "no-text.xml");
 }

@@ -1,11 +1,12 @@
 //! 5.1: artifacts in general: names, instances, checkpoints, bad behaviour.
 
-use batch_runtime::BatchStatus;
 use batch_runtime::prelude::*;
 use batch_tests::stage::{Stage, say};
 use insta::assert_snapshot;
 
-use super::artifacts::{first_step_execution, job, job_execution, restart_with, started, story};
+use super::artifacts::{
+    assert_completed, assert_contains, first_step_execution, job, refused, restart_with, started, story,
+};
 
 /// Counts its own calls.
 #[derive(BatchArtifact)]
@@ -81,12 +82,8 @@ fn artifacts_are_found_by_name_type_and_path() {
         let execution = stage.start("job", [("ref", name)]);
         assert_eq!(first_step_execution(&stage, execution).exit_status, result);
     }
-    let error = stage
-        .operator()
-        .start("job", [("ref", "WithAName")])
-        .unwrap_err()
-        .to_string();
-    assert!(error.contains("unknown batchlet `WithAName`"), "{error}");
+    let error = refused(&stage, "job", [("ref", "WithAName")]);
+    assert_contains(&error, "unknown batchlet `WithAName`");
 }
 
 // Readers that differ in the type of their checkpoint.
@@ -148,7 +145,7 @@ fn a_checkpoint_of_another_type_fails_the_step() {
     // Nothing is lost: with the reader of that checkpoint the step resumes.
     let last = restart_with(&stage, again, [("fail.at", "0")]);
     assert_eq!(stage.log()[0], "open Some(7)");
-    assert_eq!(job_execution(&stage, last).status, BatchStatus::Completed);
+    assert_completed(&stage, last);
 }
 
 /// Any serde type can be a checkpoint, and is restored unchanged.
@@ -163,15 +160,9 @@ fn a_checkpoint_is_restored_unchanged() {
 }
 
 /// Takes its items by value, and returns items of another type.
-#[derive(BatchArtifact)]
-struct Halves {}
-
 #[item_processor("Halves")]
-impl Halves {
-    #[process_item]
-    fn process(&mut self, item: u64) -> Option<f64> {
-        Some(item as f64 / 2.0)
-    }
+fn halves(item: u64) -> Option<f64> {
+    Some(item as f64 / 2.0)
 }
 
 /// Writes numbers.
@@ -183,14 +174,10 @@ struct Floats {
 
 #[item_writer(value = "Floats")]
 impl Floats {
-    #[open]
-    fn open(&mut self, _checkpoint: Option<()>) {}
     #[write_items]
     fn write(&mut self, items: &[f64]) {
         say(&self.log, format!("{items:?}"));
     }
-    #[get_checkpoint_info]
-    fn checkpoint(&mut self) {}
 }
 
 /// Spec: PROC-02, PROC-03, WRITE-01, WRITE-06, WRITE-07, ART-02, ART-06
@@ -227,14 +214,10 @@ impl Undroppable {
 
 #[item_reader]
 impl Undroppable {
-    #[open]
-    fn open(&mut self, _checkpoint: Option<()>) {}
     #[read_item]
     fn read(&mut self) -> Option<u64> {
         None
     }
-    #[get_checkpoint_info]
-    fn checkpoint(&mut self) {}
 }
 
 #[step_listener]
@@ -254,20 +237,18 @@ impl Undroppable {
 /// Spec: CHUNK-EXC-03
 #[test]
 fn a_panic_in_drop_is_contained() {
-    let stage = Stage::new(&job(r#"<listener ref="Undroppable"/>
+    let elements = r#"<listener ref="Undroppable"/>
            <step id="one" next="two"><listener ref="Undroppable"/><batchlet ref="Undroppable"/></step>
-           <step id="two"><chunk reader="Undroppable" processor="Labels" writer="Lines"/></step>"#));
-    let execution = stage.start("job", ());
+           <step id="two"><chunk reader="Undroppable" processor="Labels" writer="Lines"/></step>"#;
+    let (stage, execution) = started(elements, ());
     assert_snapshot!(story(&stage, execution), @r"
     job job COMPLETED
       step one COMPLETED DONE
       step two COMPLETED commit 1
     drop · drop · open writer at the beginning · checkpoint writer at 0 · close writer · drop · drop
     ");
-    let stage = Stage::new(&job(
-        r#"<step id="one"><listener ref="StepWatch"/><batchlet ref="Undroppable"/></step>"#,
-    ));
-    let execution = stage.start("job", [("fail", "StepWatch before one STARTED")]);
+    let elements = r#"<step id="one"><listener ref="StepWatch"/><batchlet ref="Undroppable"/></step>"#;
+    let (stage, execution) = started(elements, [("fail", "StepWatch before one STARTED")]);
     assert_snapshot!(story(&stage, execution), @r"
     job job FAILED | cannot StepWatch before one STARTED
         | thrown by #[before_step] of step listener `StepWatch`

@@ -8,7 +8,7 @@ use batch_runtime::prelude::*;
 use batch_tests::stage::Stage;
 use insta::assert_snapshot;
 
-use super::artifacts::{calls, restart_with, tree};
+use super::artifacts::{assert_contains, calls, restart_with, tree};
 use super::faults::{FaultLog, RULES, faulty_job, run};
 
 /// Writes lines to `out.part`, which `finish` renames to `out`. A failed call leaves nothing.
@@ -29,19 +29,16 @@ impl FileOut {
         self.length = checkpoint.unwrap_or(0);
         self.log.record(format!("open writer at {}", self.length))?;
         let path = self.folder.join("out.part");
-        let file = OpenOptions::new()
-            .create(true)
-            .truncate(false)
-            .write(true)
-            .open(path)?;
+        let mut options = OpenOptions::new();
+        let file = options.create(true).truncate(false).write(true).open(path)?;
         file.set_len(self.length)?;
         self.file = Some(file);
         Ok(())
     }
     #[write_items]
     fn write(&mut self, items: &[String]) -> Result<(), BatchError> {
-        self.log
-            .record_items(&format!("write {}", items.join(" ")), items)?;
+        let call = format!("write {}", items.join(" "));
+        self.log.record_items(&call, items)?;
         let file = self.file.as_mut().expect("an open file");
         file.seek(SeekFrom::Start(self.length))?;
         let lines: String = items.iter().map(|item| format!("{item}\n")).collect();
@@ -93,10 +90,7 @@ fn a_position_follows_each_rollback() {
         ] {
             let stage = Stage::new(&faulty_job("", "FileOut", attributes, RULES));
             let story = run(&stage, faults, "8", &[]);
-            assert!(
-                story.contains("job job COMPLETED"),
-                "{attributes} {faults}\n{story}"
-            );
+            assert_contains(&story, "job job COMPLETED");
             assert_eq!(output(&stage), expected, "{attributes} {faults}");
         }
     }

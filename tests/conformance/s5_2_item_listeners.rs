@@ -1,13 +1,11 @@
 //! 5.2.3 to 5.2.6: the calls of item and checkpoint listeners.
 
-use std::time::Duration;
-
 use batch_runtime::prelude::*;
-use batch_tests::stage::{Stage, say};
+use batch_tests::stage::say;
 use insta::assert_snapshot;
 
-use super::artifacts::{Gate, calls, restart_with};
-use super::faults::{RULES, ears, faulty_job, faulty_stage, lines, run, tree_and_calls};
+use super::artifacts::{calls, impatient, restart_with, stopped};
+use super::faults::{RULES, ears, faulty, faulty_job, faulty_stage, lines, run, tree_and_calls};
 
 /// Listener calls surround every call of reader, processor, writer and checkpoint, in order. They precede the read that
 /// finds the end, which has no item after it; a filtered item has no result.
@@ -17,12 +15,9 @@ use super::faults::{RULES, ears, faulty_job, faulty_stage, lines, run, tree_and_
 /// Spec: CHUNK-LOOP-03, CHUNK-LOOP-10, JSL-STEPLIS-02
 #[test]
 fn listeners_surround_every_call() {
-    let listeners = ears("L1", "")
-        + &ears(
-            "L2",
-            "before checkpoint,after checkpoint,after read 1,before write",
-        );
-    let stage = faulty_stage(&faulty_job(&listeners, "Out", "commit-interval=\"2\"", ""));
+    let some = "before checkpoint,after checkpoint,after read 1,before write";
+    let listeners = ears("L1", "") + &ears("L2", some);
+    let stage = faulty(&listeners, "Out", "commit-interval=\"2\"", "");
     let execution = stage.start("job", [("items", "3"), ("filter.every", "2")]);
     assert_snapshot!(tree_and_calls(&stage, execution, &[]));
 }
@@ -33,12 +28,7 @@ fn listeners_surround_every_call() {
 #[test]
 fn write_listeners_receive_the_list_of_each_call() {
     let words = "before write,after write,on write";
-    let stage = faulty_stage(&faulty_job(
-        &ears("", words),
-        "Out",
-        "commit-interval=\"3\"",
-        RULES,
-    ));
+    let stage = faulty(&ears("", words), "Out", "commit-interval=\"3\"", RULES);
     assert_snapshot!(run(&stage, "has n2: Both", "3", &["write", "L"]), @r"
     job job COMPLETED
       step copy COMPLETED read 3 write 2 commit 2 rollback 2 write skip 1
@@ -54,12 +44,7 @@ fn write_listeners_receive_the_list_of_each_call() {
 /// Spec: LISTEN-READ-04, LISTEN-PROC-05, LISTEN-WRITE-04, CHUNK-LOOP-13
 #[test]
 fn listeners_receive_errors_that_fail_the_step() {
-    let stage = faulty_stage(&faulty_job(
-        &ears("", "on"),
-        "Out",
-        "commit-interval=\"3\"",
-        RULES,
-    ));
+    let stage = faulty(&ears("", "on"), "Out", "commit-interval=\"3\"", RULES);
     let mut text = String::new();
     for faults in [
         "read 2: Fatal",
@@ -96,12 +81,12 @@ fn listeners_receive_errors_that_fail_the_step() {
 /// Spec: LISTEN-CKPT-02, LISTEN-CKPT-03, LISTEN-CKPT-04, CHUNK-LOOP-13
 #[test]
 fn checkpoint_listeners_and_failures() {
-    let stage = faulty_stage(&faulty_job(
+    let stage = faulty(
         &ears("", "before checkpoint,after checkpoint"),
         "TableOut",
         "commit-interval=\"2\"",
         "",
-    ));
+    );
     let words = ["L", "open", "write", "checkpoint", "close"];
     let execution = stage.start("job", [("faults", "checkpoint writer: Fatal"), ("items", "3")]);
     assert_snapshot!(tree_and_calls(&stage, execution, &words), @r"
@@ -135,12 +120,12 @@ fn checkpoint_listeners_and_failures() {
 /// Spec: LISTEN-CKPT-04, CHUNK-LOOP-12, CHUNK-LOOP-13, STATUS-27
 #[test]
 fn no_after_checkpoint_without_a_commit() {
-    let stage = faulty_stage(&faulty_job(
+    let stage = faulty(
         &ears("", "before checkpoint,after checkpoint"),
         "Spoils",
         "commit-interval=\"2\"",
         "",
-    ));
+    );
     assert_snapshot!(run(&stage, "", "1", &["L", "write", "close"]), @r"
     job job FAILED
         | the chunk transaction has ended early: by the database, after an error that the writer did not return, or by the writer itself
@@ -148,7 +133,7 @@ fn no_after_checkpoint_without_a_commit() {
     write n1 · L before checkpoint · close writer · close reader
     ");
     // A failed write that has ended the transaction cannot be undone: the step fails with the writer's own error.
-    let stage = faulty_stage(&faulty_job("", "Spoils", "commit-interval=\"1\"", RULES));
+    let stage = faulty("", "Spoils", "commit-interval=\"1\"", RULES);
     assert_snapshot!(run(&stage, "has n1: Skip", "1", &["write", "close"]), @r"
     job job FAILED | Skip | thrown by #[write_items] of item writer `Spoils`
         | the chunk transaction has ended early: by the database, after an error that the writer did not return, or by the writer itself
@@ -163,13 +148,8 @@ fn no_after_checkpoint_without_a_commit() {
 #[test]
 fn a_stop_takes_effect_between_listeners() {
     let xml = faulty_job(&ears("", "before"), "Out", "", "");
-    let stage = Stage::configured(&xml, |builder| builder.stop_timeout(Duration::ZERO));
-    let (operator, gate) = (stage.operator(), Gate::at(&stage));
-    let execution = operator.start("job", [("hold.at", "2")]).unwrap();
-    gate.pass("held");
-    assert!(!operator.stop(execution).unwrap());
-    gate.open("go");
-    operator.wait(execution).unwrap();
+    let stage = impatient(&xml);
+    let execution = stopped(&stage, [("hold.at", "2")]);
     assert_snapshot!(tree_and_calls(&stage, execution, &["L", "read", "write", "checkpoint"]), @r"
     job job STOPPED
       step copy STOPPED read 2 write 2 commit 1
@@ -221,29 +201,18 @@ impl SeesCounters {
 /// Spec: CTX-30, LISTEN-CKPT-03, D-98
 #[test]
 fn the_counters_change_with_the_commit() {
-    let xml = faulty_job(
-        "<listener ref=\"SeesCounters\"/>",
-        "Out",
-        "commit-interval=\"2\"",
-        RULES,
-    );
+    let listener = "<listener ref=\"SeesCounters\"/>";
+    let xml = faulty_job(listener, "Out", "commit-interval=\"2\"", RULES);
     let stage = faulty_stage(&xml);
-    stage.start(
-        "job",
-        [
-            ("faults", "read 1: Skip; process 3: Skip; has n4: @Skip"),
-            ("items", "5"),
-        ],
-    );
+    let faults = "read 1: Skip; process 3: Skip; has n4: @Skip";
+    stage.start("job", [("faults", faults), ("items", "5")]);
     assert_snapshot!(calls(&stage, &["before", "after"]), @r"
     before 2 1 0 0 0 1 1 0 · after 2 1 0 1 0 1 1 0 · before 4 2 0 1 1 1 1 1 · after 4 2 0 2 1 1 1 1
     before 4 2 0 2 1 1 1 1 · after 4 2 0 3 1 1 1 1
     ");
     let stage = faulty_stage(&xml);
-    stage.start(
-        "job",
-        [("faults", "checkpoint reader at 4: Fatal"), ("items", "5")],
-    );
+    let faults = "checkpoint reader at 4: Fatal";
+    stage.start("job", [("faults", faults), ("items", "5")]);
     assert_snapshot!(calls(&stage, &["before", "after", "end"]), @"before 2 2 0 0 0 0 0 0 · after 2 2 0 1 0 0 0 0 · before 4 4 0 1 0 0 0 0 · end 2 2 0 1 1 0 0 0");
 }
 
@@ -290,11 +259,9 @@ fn a_listener_needs_no_other() {
         "HearsRetries",
     ] {
         let element = format!("<listener ref=\"{listener}\"/>");
-        let stage = faulty_stage(&faulty_job(&element, "Out", "", RULES));
-        stage.start(
-            "job",
-            [("faults", "process 1: Skip; has n2: @Retry x1"), ("items", "2")],
-        );
+        let stage = faulty(&element, "Out", "", RULES);
+        let faults = "process 1: Skip; has n2: @Retry x1";
+        stage.start("job", [("faults", faults), ("items", "2")]);
         text += &format!("{listener}: {}\n", calls(&stage, &["after", "on"]));
     }
     assert_snapshot!(text, @r"

@@ -5,7 +5,7 @@ use batch_runtime::prelude::*;
 use batch_tests::stage::{Stage, say};
 use insta::assert_snapshot;
 
-use super::artifacts::{job, restart_with, started, story, tree, wrapped};
+use super::artifacts::{job, listens, restart_with, started, story, tree, wrapped};
 
 /// Two job listeners and two step listeners; the wrapper `listeners` and bare ones are the same.
 const LISTENED: &str = r#"
@@ -60,20 +60,18 @@ fn a_restart_calls_job_listeners_but_none_for_skipped_steps() {
 fn an_error_or_panic_of_a_listener_fails_its_scope() {
     let stage = Stage::new(&job(LISTENED));
     let mut text = String::new();
-    for (parameter, call) in [
-        ("fail", "J1 before job job STARTED"),
-        ("fail", "J1 before step one STARTED"),
-        ("fail", "S1 before one STARTED"),
-        ("fail", "S1 after one COMPLETED"),
-        ("fail", "J1 after step one COMPLETED"),
-        ("fail", "J1 after job job COMPLETED"),
-        ("panic", "J1 before job job STARTED"),
-        ("panic", "J1 before step one STARTED"),
-        ("panic", "S1 before one STARTED"),
-        ("panic", "S1 after one COMPLETED"),
-        ("panic", "J1 after step one COMPLETED"),
-        ("panic", "J1 after job job COMPLETED"),
-    ] {
+    let calls = [
+        "J1 before job job STARTED",
+        "J1 before step one STARTED",
+        "S1 before one STARTED",
+        "S1 after one COMPLETED",
+        "J1 after step one COMPLETED",
+        "J1 after job job COMPLETED",
+    ];
+    for (parameter, call) in ["fail", "panic"]
+        .iter()
+        .flat_map(|how| calls.map(|call| (*how, call)))
+    {
         let execution = stage.start("job", [(parameter, call)]);
         text += &format!("== {parameter} {call}\n{}\n", story(&stage, execution));
     }
@@ -85,14 +83,8 @@ fn an_error_or_panic_of_a_listener_fails_its_scope() {
 /// Spec: STATUS-27, LISTEN-STEP-03
 #[test]
 fn a_listeners_error_does_not_hide_the_first_one() {
-    let stage = Stage::new(&job(LISTENED));
-    let execution = stage.start(
-        "job",
-        [(
-            "fail",
-            "process one;S1 after one FAILED;S2 after one FAILED;J2 after job job FAILED",
-        )],
-    );
+    let fail = "process one;S1 after one FAILED;S2 after one FAILED;J2 after job job FAILED";
+    let (stage, execution) = started(LISTENED, [("fail", fail)]);
     assert_snapshot!(story(&stage, execution), @r"
     job job FAILED | cannot process one | thrown by #[process] of batchlet `Task`
       step one FAILED | the job's message
@@ -108,8 +100,7 @@ fn a_listeners_error_does_not_hide_the_first_one() {
 /// Spec: LISTEN-STEP-03, LISTEN-JOB-03, STATUS-17, STATUS-18, STATUS-20, STATUS-21
 #[test]
 fn after_listeners_may_set_the_exit_status() {
-    let stage = Stage::new(&job(LISTENED));
-    let execution = stage.start("job", [("after.exit", "LATE"), ("after.job.exit", "LATER")]);
+    let (stage, execution) = started(LISTENED, [("after.exit", "LATE"), ("after.job.exit", "LATER")]);
     assert_snapshot!(tree(&stage, execution), @r"
     job job COMPLETED LATER
       step one COMPLETED LATE
@@ -126,37 +117,25 @@ struct Counting {
 }
 
 impl Counting {
-    fn count(&mut self, call: &str) {
+    fn count(&mut self, call: &str) -> Result<(), BatchError> {
         self.calls += 1;
         say(&self.log, format!("{call}: call {}", self.calls));
+        Ok(())
     }
 }
 
-#[job_listener]
-impl Counting {
-    #[before_job]
-    fn before_job(&mut self) {
-        self.count("before job");
-    }
-    #[before_step]
-    fn before_step(&mut self) {
-        self.count("before each step");
-    }
-    #[after_job]
-    fn after_job(&mut self) {
-        self.count("after job");
-    }
-}
+listens!(job_listener Counting.count:
+    before_job "before job", before_step "before each step", after_job "after job");
 
 #[step_listener]
 impl Counting {
     #[before_step]
-    fn before(&mut self) {
-        self.count("before step");
+    fn before(&mut self) -> Result<(), BatchError> {
+        self.count("before step")
     }
     #[after_step]
-    fn after(&mut self) {
-        self.count("after step");
+    fn after(&mut self) -> Result<(), BatchError> {
+        self.count("after step")
     }
 }
 
@@ -165,10 +144,10 @@ impl Counting {
 /// Spec: LISTEN-JOB-09, ART-08, LOADER-18, JSL-STEPLIS-07, BPROP-12
 #[test]
 fn each_listener_element_has_its_own_instance() {
-    let stage = Stage::new(&job(r#"<listener ref="Counting"/>
+    let elements = r#"<listener ref="Counting"/>
            <step id="one" next="two"><listener ref="Counting"/><listener ref="Counting"/><batchlet ref="Task"/></step>
-           <step id="two"><listener ref="Counting"/><batchlet ref="Task"/></step>"#));
-    stage.start("job", ());
+           <step id="two"><listener ref="Counting"/><batchlet ref="Task"/></step>"#;
+    let (stage, _) = started(elements, ());
     assert_snapshot!(wrapped(&stage.log()), @r"
     before job: call 1 · before each step: call 2 · before step: call 1 · before step: call 1
     begin one · process one · end one · after step: call 2 · after step: call 2
@@ -192,11 +171,8 @@ mod silent {
 /// Spec: LISTEN-JOB-02, LISTEN-JOB-03, LISTEN-JOB-04, LISTEN-JOB-05
 #[test]
 fn every_listener_method_is_optional() {
-    let stage = Stage::new(&job(
-        r#"<listener ref="Silent"/><step id="one"><batchlet ref="Task"/></step>"#,
-    ));
-    let execution = stage.start("job", ());
-    assert_snapshot!(story(&stage, execution), @r"
+    let elements = r#"<listener ref="Silent"/><step id="one"><batchlet ref="Task"/></step>"#;
+    assert_snapshot!(run(elements), @r"
     job job COMPLETED
       step one COMPLETED DONE
     begin one · process one · end one

@@ -1,12 +1,12 @@
 //! 5.3 and 5.4 for artifacts in fields of artifacts, an extension.
 
-use batch_runtime::parameters::SecretReference;
 use batch_runtime::prelude::*;
 use batch_runtime::{BatchArtifact, JobParameters};
 use batch_tests::stage::{Stage, say};
 use insta::assert_snapshot;
 
-use super::artifacts::{calls, job, refused, story, tree, wrapped};
+use super::artifacts::{calls, chosen, job, listens, refused, secret, started, story, tree};
+use super::parallel::sorted;
 
 /// Has properties of several kinds, a context, and a plain field.
 #[derive(BatchArtifact)]
@@ -58,26 +58,19 @@ struct Sorter {
 }
 
 impl Sorter {
-    fn show(&mut self, event: &str) {
+    fn show(&mut self, event: &str) -> Result<(), BatchError> {
         let [accepted, archive, same] =
             [&mut self.accepted, &mut self.rejected.output, &mut self.same].map(Output::show);
         let rejected = &self.rejected.resource;
-        say(
-            &self.log,
-            format!(
-                "{event}\n  accepted {accepted}\n  rejected {rejected:?}\n  archive {archive}\n  same {same}"
-            ),
+        let shown = format!(
+            "{event}\n  accepted {accepted}\n  rejected {rejected:?}\n  archive {archive}\n  same {same}"
         );
+        say(&self.log, shown);
+        Ok(())
     }
 }
 
-#[step_listener]
-impl Sorter {
-    #[before_step]
-    fn before(&mut self) {
-        self.show("before step");
-    }
-}
+listens!(step_listener Sorter.show: before_step "before step");
 
 fn property(name: &str, value: &str) -> String {
     format!(r#"<property name="{name}" value="{value}"/>"#)
@@ -95,10 +88,7 @@ fn listened(listener: &str, properties: &str) -> String {
 fn shown(properties: &str, parameters: impl Into<JobParameters>) -> String {
     let stage = Stage::new(&listened("Sorter", properties));
     stage.start("job", parameters);
-    let log = stage.log();
-    log.into_iter()
-        .find(|call| call.starts_with("before step"))
-        .unwrap()
+    chosen(&stage, &["before step"]).remove(0)
 }
 
 /// Each prefix makes separate names, also over two levels; a name without the prefix does not reach a nested field.
@@ -141,13 +131,8 @@ fn a_prefixed_property_has_the_precedence_of_others() {
             .system_property("accepted.resource", "system")
             .system_property("rejected.archive.resource", "system")
     });
-    let file = stage.path().join("secret");
-    std::fs::write(&file, "hidden").unwrap();
-    let parameters = JobParameters::from([("resource", "without"), ("accepted.resource", "parameter")])
-        .with_secret(
-            "rejected.archive.note",
-            SecretReference::File(file.display().to_string()),
-        );
+    let parameters = JobParameters::from([("resource", "without"), ("accepted.resource", "parameter")]);
+    let parameters = parameters.with_secret("rejected.archive.note", secret(&stage, "hidden"));
     stage.start("job", parameters);
     assert_snapshot!(stage.log()[0], @r#"
     before step
@@ -185,9 +170,7 @@ fn a_partition_sets_nested_properties() {
 </properties></partition></step>"#,
     ));
     stage.start("job", [("2.resource.2", "parameter")]);
-    let mut log = stage.log();
-    log.sort();
-    assert_snapshot!(wrapped(&log), @"a · parameter");
+    assert_snapshot!(sorted(&stage), @"a · parameter");
 }
 
 /// Requires a value and a context.
@@ -212,33 +195,24 @@ struct Middle {
 }
 
 impl Requires {
-    fn show(&self) -> String {
+    fn show(&self, when: &str) -> Result<String, BatchError> {
         let Strict { count, step } = &self.middle.strict;
-        format!("{count} in {}", step.id())
+        Ok(format!("{when} {count} in {}", step.id()))
+    }
+
+    fn listen(&self, when: &str) -> Result<(), BatchError> {
+        self.show(when).map(|_| ())
     }
 }
 
-#[step_listener]
-impl Requires {
-    #[before_step]
-    fn before_step(&mut self) {
-        self.show();
-    }
-}
-
-#[job_listener]
-impl Requires {
-    #[before_job]
-    fn before_job(&mut self) {
-        self.show();
-    }
-}
+listens!(step_listener Requires.listen: before_step "before step");
+listens!(job_listener Requires.listen: before_job "before job");
 
 #[decider]
 impl Requires {
     #[decide]
-    fn decide(&mut self) -> String {
-        self.show()
+    fn decide(&mut self) -> Result<String, BatchError> {
+        self.show("decision")
     }
 }
 
@@ -266,10 +240,7 @@ fn a_nested_property_is_checked_before_the_start() {
       |                               ^^^^^^^^ invalid digit found in string
       = help: field `middle.strict.count` of `conformance::s5_3_nested_artifacts::Requires`, tests/conformance/s5_3_nested_artifacts.rs
     "#);
-    let file = stage.path().join("secret");
-    std::fs::write(&file, "hidden").unwrap();
-    let secret = SecretReference::File(file.display().to_string());
-    let secret = JobParameters::new().with_secret("outer.inner.count", secret);
+    let secret = JobParameters::new().with_secret("outer.inner.count", secret(&stage, "hidden"));
     assert_snapshot!(refused(&stage, "job", secret), @r#"
     cannot start job `job`: its definition is invalid
     error[ART0005]: invalid value "{secret:file:secret}" for property `outer.inner.count` (from the job parameter): expected `u32`
@@ -309,11 +280,11 @@ fn a_nested_context_that_is_out_of_scope_is_reported_with_the_path_of_its_field(
       = help: name it in a step, or make the field an `Option<StepContext>` (tests/conformance/s5_3_nested_artifacts.rs)
     "#);
     // Only the course of the job shows that a decider is not called after a step.
-    let stage = Stage::new(&job(&format!(
+    let elements = format!(
         r#"{count}<flow id="flow" next="choose"><step id="one"><batchlet ref="Task"/></step></flow>
            <decision id="choose" decider="Requires"><end on="*"/></decision>"#
-    )));
-    let execution = stage.start("job", ());
+    );
+    let (stage, execution) = started(&elements, ());
     assert_snapshot!(tree(&stage, execution), @r"
     job job FAILED
         | cannot create decider `Requires`: no `StepContext` is in scope for field `middle.strict.step`: make the field an `Option<StepContext>`
@@ -328,12 +299,13 @@ fn a_nested_context_that_is_out_of_scope_is_reported_with_the_path_of_its_field(
 fn a_misspelt_nested_property_is_reported() {
     let own = property("accepted.resuorce", "x") + &property("rejected.archive.limit", "1");
     let stage = Stage::new(&listened("Sorter", &own));
-    let warnings = stage.operator().check("job", ()).unwrap();
-    let found: Vec<_> = warnings.iter().map(ToString::to_string).collect();
-    let found = found
-        .join("\n")
+    let [warning] = &*stage.operator().check("job", ()).unwrap() else {
+        panic!()
+    };
+    let warning = warning
+        .to_string()
         .replace(&format!("{}/", stage.path().display()), "");
-    assert_snapshot!(found, @r#"
+    assert_snapshot!(warning, @r#"
     warning[ART0010]: no artifact in scope declares the property `accepted.resuorce`
      --> jobs/job.xml:3:31
       |
@@ -353,18 +325,17 @@ fn explain_lists_nested_properties_by_their_effective_names() {
     let own = property("accepted.resource", "a") + &property("limit", "2");
     let stage = Stage::new(&listened("Sorter", &own));
     let parameters = JobParameters::from([("rejected.archive.note", "n")]);
-    let explained = stage.operator().definitions().explain("job", &parameters);
-    let explained = explained.unwrap();
+    let explained = stage
+        .operator()
+        .definitions()
+        .explain("job", &parameters)
+        .unwrap();
     assert_eq!(explained.unused_parameters, [""; 0]);
-    let listener = &explained.job.elements[0].artifacts[1];
-    let properties = listener
-        .properties
-        .iter()
-        .filter(|one| one.name != "log")
-        .map(|one| {
-            let field = one.field.as_ref().unwrap();
-            format!("{} = {:?} in {}", one.name, one.value, field.name)
-        });
+    let properties = &explained.job.elements[0].artifacts[1].properties;
+    let properties = properties.iter().filter(|one| one.name != "log").map(|one| {
+        let field = one.field.as_ref().unwrap();
+        format!("{} = {:?} in {}", one.name, one.value, field.name)
+    });
     assert_snapshot!(properties.collect::<Vec<_>>().join("\n"), @r#"
     accepted.resource = Some("a") in accepted.resource
     accepted.limit = Some("7") in accepted.limit
@@ -425,20 +396,12 @@ struct Both<A, B> {
 
 #[item_writer]
 impl<A: Sink, B: Sink> Both<A, B> {
-    #[open]
-    fn open(&mut self, _checkpoint: Option<u64>) {}
-
     #[write_items]
     fn write(&mut self, items: &[String]) {
         for item in items {
             let (first, second) = (self.first.put(item), self.second.put(item));
             say(&self.log, format!("both {first} {second}"));
         }
-    }
-
-    #[get_checkpoint_info]
-    fn checkpoint(&self) -> u64 {
-        0
     }
 }
 
@@ -529,41 +492,23 @@ struct Watch {
 }
 
 impl Watch {
-    fn show(&mut self, event: &str) {
+    fn show(&mut self, event: &str) -> Result<(), BatchError> {
         say(&self.log, format!("{event}: {}", self.rejected.output.show()));
+        Ok(())
     }
 }
 
-#[job_listener]
-impl Watch {
-    #[before_job]
-    fn before_job(&mut self) {
-        self.show("before job");
-    }
-    #[before_step]
-    fn before_step(&mut self) {
-        self.show("before each step");
-    }
-    #[after_step]
-    fn after_step(&mut self) {
-        self.show("after each step");
-    }
-    #[after_job]
-    fn after_job(&mut self) {
-        self.show("after job");
-    }
-}
+listens!(job_listener Watch.show:
+    before_job "before job", before_step "before each step", after_step "after each step", after_job "after job");
 
 /// One instance listens to the whole job; the contexts of its nested artifacts belong to the current step.
 ///
 /// Spec: D-97, D-66, LISTEN-JOB-06, CTX-05
 #[test]
 fn a_nested_artifact_of_a_job_listener_has_the_context_of_each_step() {
-    let stage = Stage::new(&job(
-        r#"<listener ref="Watch"/><step id="one" next="two"><batchlet ref="Task"/></step>
-           <step id="two"><batchlet ref="Task"/></step>"#,
-    ));
-    let execution = stage.start("job", [("rejected.archive.resource", "r")]);
+    let elements = r#"<listener ref="Watch"/><step id="one" next="two"><batchlet ref="Task"/></step>
+           <step id="two"><batchlet ref="Task"/></step>"#;
+    let (stage, execution) = started(elements, [("rejected.archive.resource", "r")]);
     assert_snapshot!(story(&stage, execution), @r#"
     job job COMPLETED
       step one COMPLETED DONE

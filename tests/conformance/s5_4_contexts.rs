@@ -2,13 +2,13 @@
 
 use std::sync::{Arc, Mutex, Weak};
 
-use batch_runtime::execution::Metric;
 use batch_runtime::prelude::*;
 use batch_tests::stage::{Stage, say};
 use insta::assert_snapshot;
 
 use super::artifacts::{
-    calls, first_step_execution, job, job_execution, refused, restart_with, started, wrapped,
+    assert_contains, calls, first_step_execution, job, job_execution, listens, refused, restart_with,
+    started, wrapped,
 };
 use super::parallel::partitioned;
 use super::sequence::{flow, split};
@@ -29,80 +29,54 @@ struct Reporter {
 }
 
 impl Reporter {
-    fn show(&self, who: &str) {
+    fn show(&self, who: &str) -> Result<(), BatchError> {
         let step = self.step.as_ref().map(|step| {
+            let properties = step.properties().clone();
             (
                 step.id().to_owned(),
                 step.batch_status(),
                 step.exit_status(),
-                step.properties().clone(),
+                properties,
             )
         });
-        let job = (
-            self.job.id(),
-            self.job.batch_status(),
-            self.job.exit_status(),
-            self.job.properties(),
-        );
+        let job = &self.job;
+        let of_job = (job.id(), job.batch_status(), job.exit_status(), job.properties());
         assert!(
             self.flow.is_none() && self.split.is_none(),
             "there is no flow and no split"
         );
-        say(&self.log, format!("{who}: {job:?} {step:?}"));
-        assert_eq!(
-            self.job.execution_name(),
-            format!(
-                "{}:{}:{}",
-                self.job.id(),
-                self.job.instance_id(),
-                self.job.execution_id()
-            )
-        );
+        say(&self.log, format!("{who}: {of_job:?} {step:?}"));
+        let name = format!("{}:{}:{}", job.id(), job.instance_id(), job.execution_id());
+        assert_eq!(job.execution_name(), name);
+        Ok(())
     }
 }
 
-#[job_listener]
-impl Reporter {
-    #[before_job]
-    fn before_job(&mut self) {
-        self.show("before job");
-    }
-    #[before_step]
-    fn before_each_step(&mut self) {
-        self.show("before each step");
-    }
-    #[after_step]
-    fn after_each_step(&mut self) {
-        self.show("after each step");
-    }
-    #[after_job]
-    fn after_job(&mut self) {
-        self.show("after job");
-    }
-}
+listens!(job_listener Reporter.show:
+    before_job "before job", before_step "before each step", after_step "after each step", after_job "after job");
 
 #[step_listener]
 impl Reporter {
     #[before_step]
-    fn before(&mut self) {
-        self.show("before step");
+    fn before(&mut self) -> Result<(), BatchError> {
+        self.show("before step")
     }
     #[after_step]
-    fn after(&mut self) {
-        self.show("after step");
+    fn after(&mut self) -> Result<(), BatchError> {
+        self.show("after step")
     }
 }
 
 #[batchlet]
 impl Reporter {
     #[process]
-    fn process(&self) -> String {
+    fn process(&self) -> Result<String, BatchError> {
         self.job.set_exit_status(Some("JOB"));
         if let Some(step) = &self.step {
             step.set_exit_status(Some("STEP"));
         }
-        self.show("process");
-        "DONE".into()
+        self.show("process")?;
+        Ok("DONE".into())
     }
 }
 
@@ -144,28 +118,17 @@ struct Notes {
 
 impl Notes {
     fn note(&self, who: &str) -> Result<(), BatchError> {
-        let (job, step) = (
-            self.job.transient_user_data::<String>()?,
-            self.step.transient_user_data::<Arc<str>>()?,
-        );
-        say(
-            &self.log,
-            format!("{who} in {}: job {job:?}, step {step:?}", self.step.id()),
-        );
-        self.job
-            .set_transient_user_data(format!("{who} in {}", self.step.id()));
+        let at = format!("{who} in {}", self.step.id());
+        let job = self.job.transient_user_data::<String>()?;
+        let step = self.step.transient_user_data::<Arc<str>>()?;
+        say(&self.log, format!("{at}: job {job:?}, step {step:?}"));
+        self.job.set_transient_user_data(at);
         self.step.set_transient_user_data::<Arc<str>>(who.into());
         Ok(())
     }
 }
 
-#[step_listener]
-impl Notes {
-    #[before_step]
-    fn before(&mut self) -> Result<(), BatchError> {
-        self.note("listener")
-    }
-}
+listens!(step_listener Notes.note: before_step "listener");
 
 #[batchlet]
 impl Notes {
@@ -173,7 +136,7 @@ impl Notes {
     fn process(&self) -> Result<String, BatchError> {
         self.note("batchlet")?;
         let other = self.job.transient_user_data::<u8>().unwrap_err();
-        assert!(other.to_string().contains("alloc::string::String"), "{other}");
+        assert_contains(&other, "alloc::string::String");
         Ok("DONE".into())
     }
 }
@@ -183,11 +146,9 @@ impl Notes {
 /// Spec: CTX-06, CTX-07, CTX-15, CTX-22, RESTART-15
 #[test]
 fn transient_data_lives_as_long_as_its_context() {
-    let stage = Stage::new(&job(
-        r#"<step id="one" next="two" allow-start-if-complete="true"><listener ref="Notes"/><batchlet ref="Notes"/></step>
-           <step id="two" next="three"><batchlet ref="Notes"/></step><step id="three"><batchlet ref="Task"/></step>"#,
-    ));
-    let execution = stage.start("job", [("fail", "process three"), ("job.exit", "HALF")]);
+    let elements = r#"<step id="one" next="two" allow-start-if-complete="true"><listener ref="Notes"/><batchlet ref="Notes"/></step>
+           <step id="two" next="three"><batchlet ref="Notes"/></step><step id="three"><batchlet ref="Task"/></step>"#;
+    let (stage, execution) = started(elements, [("fail", "process three"), ("job.exit", "HALF")]);
     let again = restart_with(&stage, execution, [("fail", ""), ("job.exit", "WHOLE")]);
     assert_snapshot!(calls(&stage, &["listener", "batchlet"]), @r#"
     listener in one: job None, step None
@@ -202,38 +163,26 @@ fn transient_data_lives_as_long_as_its_context() {
 static STORED: Mutex<Vec<Weak<str>>> = Mutex::new(Vec::new());
 
 /// Logs the stored values that still exist, and stores one in each of its contexts.
-#[derive(BatchArtifact)]
-struct Keeps {
-    #[batch_property(name = "log")]
-    log: String,
-    #[batch_context]
-    step: StepContext,
-    #[batch_context]
-    flow: Option<FlowContext>,
-}
-
-#[batchlet]
-impl Keeps {
-    #[process]
-    fn process(&self) -> String {
-        let mut stored = STORED.lock().unwrap();
-        let exist: Vec<_> = stored.iter().filter_map(Weak::upgrade).collect();
-        say(
-            &self.log,
-            format!("at {}: {}", self.step.id(), exist.join(", ")).trim_end(),
-        );
-        let mut value = |text: String| -> Arc<str> {
-            let value = text.into();
-            stored.push(Arc::downgrade(&value));
-            value
-        };
-        let of_step = value(format!("step {}", self.step.id()));
-        self.step.set_transient_user_data(of_step);
-        if let Some(flow) = &self.flow {
-            flow.set_transient_user_data(value(format!("flow {}", flow.id())));
-        }
-        "DONE".into()
+#[batchlet("Keeps")]
+fn keeps(
+    #[batch_property] log: &str,
+    #[batch_context] step: &StepContext,
+    #[batch_context] flow: Option<FlowContext>,
+) -> String {
+    let mut stored = STORED.lock().unwrap();
+    let exist: Vec<_> = stored.iter().filter_map(Weak::upgrade).collect();
+    say(log, format!("at {}: {}", step.id(), exist.join(", ")).trim_end());
+    let mut value = |text: String| -> Arc<str> {
+        let value = text.into();
+        stored.push(Arc::downgrade(&value));
+        value
+    };
+    let of_step = value(format!("step {}", step.id()));
+    step.set_transient_user_data(of_step);
+    if let Some(flow) = &flow {
+        flow.set_transient_user_data(value(format!("flow {}", flow.id())));
     }
+    "DONE".into()
 }
 
 /// A value in the context of a step or flow is dropped when the next element ends; until then a decision may read it.
@@ -254,16 +203,12 @@ fn transient_data_is_dropped_with_its_context() {
 /// Spec: RESTART-15, CTX-18
 #[test]
 fn a_restart_starts_without_an_exit_status() {
-    let stage = Stage::new(&job(
-        r#"<step id="one" next="two"><batchlet ref="Reporter"/></step><step id="two"><batchlet ref="Task"/></step>"#,
-    ));
-    let execution = stage.start("job", [("fail", "process two")]);
+    let elements = r#"<step id="one" next="two"><batchlet ref="Reporter"/></step><step id="two"><batchlet ref="Task"/></step>"#;
+    let (stage, execution) = started(elements, [("fail", "process two")]);
     let status = |execution| job_execution(&stage, execution).exit_status;
     assert_eq!(status(execution), "JOB");
-    assert_eq!(
-        status(restart_with(&stage, execution, [("fail", "")])),
-        "COMPLETED"
-    );
+    let again = restart_with(&stage, execution, [("fail", "")]);
+    assert_eq!(status(again), "COMPLETED");
 }
 
 /// Keeps a diary in the persistent user data while it reads.
@@ -333,9 +278,9 @@ impl ReadsDiary {
 /// Spec: CHUNK-LOOP-11, CTX-23, CTX-24, CTX-25, RESTART-14, DOM-19, DOM-08, READ-09
 #[test]
 fn persistent_data_is_saved_with_each_checkpoint() {
-    let stage = Stage::new(&job(r#"<step id="one"><listener ref="ReadsDiary"/>
-             <chunk reader="Diary" processor="Labels" writer="Lines" commit-interval="2"/></step>"#));
-    let execution = stage.start("job", [("fail.at", "4")]);
+    let elements = r#"<step id="one"><listener ref="ReadsDiary"/>
+             <chunk reader="Diary" processor="Labels" writer="Lines" commit-interval="2"/></step>"#;
+    let (stage, execution) = started(elements, [("fail.at", "4")]);
     let again = restart_with(&stage, execution, [("fail.at", "3")]);
     restart_with(&stage, again, [("fail.at", "0")]);
     assert_snapshot!(calls(&stage, &["before", "the user", "open at"]), @r"
@@ -347,7 +292,7 @@ fn persistent_data_is_saved_with_each_checkpoint() {
     ");
 }
 
-/// Shows exception and metrics after its step.
+/// Shows exception and metrics before and after its step.
 #[derive(BatchArtifact)]
 struct Inspects {
     #[batch_property(name = "log")]
@@ -360,35 +305,25 @@ struct Inspects {
     step: StepContext,
 }
 
-fn metrics(metrics: &[Metric]) -> String {
-    let shown: Vec<String> = metrics
-        .iter()
-        .map(|metric| format!("{:?} {}", metric.name, metric.value))
-        .collect();
-    shown.join(", ")
-}
-
-#[step_listener]
 impl Inspects {
-    #[before_step]
-    fn before(&mut self) {
+    fn show(&self, when: &str) -> Result<(), BatchError> {
+        let metrics = self.step.metrics();
+        let metrics = metrics
+            .iter()
+            .map(|metric| format!("{:?} {}", metric.name, metric.value));
         say(&self.log, format!("exception {:?}", self.step.exception()));
-        say(&self.log, metrics(&self.step.metrics()));
-    }
-    #[after_step]
-    fn after(&mut self) -> Result<(), BatchError> {
-        say(&self.log, format!("exception {:?}", self.step.exception()));
-        say(&self.log, metrics(&self.step.metrics()));
+        say(&self.log, metrics.collect::<Vec<_>>().join(", "));
         let elapsed = self.job.metrics();
         assert!(elapsed.len() == 1 && elapsed[0].value >= 0, "{elapsed:?}");
         assert_eq!(format!("{:?}", elapsed[0].name), "ElapsedMillis");
-        if self.fail_after.is_empty() {
-            Ok(())
-        } else {
-            Err(BatchError::msg(&self.fail_after))
+        match when == "after" && !self.fail_after.is_empty() {
+            true => Err(BatchError::msg(&self.fail_after)),
+            false => Ok(()),
         }
     }
 }
+
+listens!(step_listener Inspects.show: before_step "before", after_step "after");
 
 /// The metrics of the step are the counters of the repository, the rollback of the failure included.
 ///
@@ -400,10 +335,8 @@ fn the_step_shows_its_exception_and_metrics() {
              <chunk reader="Numbers" processor="Labels" writer="Lines" commit-interval="2"/></step>"#,
     ));
     let words = ["exception", "ReadCount"];
-    let execution = stage.start(
-        "job",
-        [("fail", "process 4"), ("items", "6"), ("filter.every", "2")],
-    );
+    let parameters = [("fail", "process 4"), ("items", "6"), ("filter.every", "2")];
+    let execution = stage.start("job", parameters);
     assert_snapshot!(calls(&stage, &words), @r"
     exception None
     ReadCount 0, WriteCount 0, FilterCount 0, CommitCount 0, RollbackCount 0, ReadSkipCount 0, ProcessSkipCount 0, WriteSkipCount 0
@@ -450,18 +383,9 @@ impl NeedsStep {
 }
 
 /// Requires a flow context outside of flows.
-#[derive(BatchArtifact)]
-struct NeedsFlow {
-    #[batch_context]
-    flow: FlowContext,
-}
-
-#[batchlet]
-impl NeedsFlow {
-    #[process]
-    fn process(&self) -> String {
-        self.flow.id().into()
-    }
+#[batchlet("NeedsFlow")]
+fn needs_flow(#[batch_context] flow: &FlowContext) -> String {
+    flow.id().into()
 }
 
 /// A context field that can never be in scope is reported before the job starts.
@@ -491,21 +415,12 @@ fn a_context_that_is_never_in_scope_is_rejected() {
 }
 
 /// Waits for its own job, and stops it.
-#[derive(BatchArtifact)]
-struct Impatient {
-    #[batch_context]
-    job: JobContext,
-}
-
-#[batchlet]
-impl Impatient {
-    #[process]
-    fn process(&self) -> Result<String, BatchError> {
-        let operator = self.job.job_operator().unwrap();
-        let own = operator.wait(self.job.execution_id())?;
-        let has_stopped = operator.stop(own.id)?;
-        Ok(format!("{} {has_stopped}", own.status))
-    }
+#[batchlet("Impatient")]
+fn impatient(#[batch_context] job: &JobContext) -> Result<String, BatchError> {
+    let operator = job.job_operator().unwrap();
+    let own = operator.wait(job.execution_id())?;
+    let has_stopped = operator.stop(own.id)?;
+    Ok(format!("{} {has_stopped}", own.status))
 }
 
 /// An artifact that waits for its own job, or stops it, gets an answer at once, on every thread of the job.
@@ -515,41 +430,30 @@ impl Impatient {
 fn an_artifact_does_not_wait_for_its_own_job() {
     let alone = r#"<step id="one"><batchlet ref="Impatient"/></step>"#;
     let parts = partitioned("one", "", "Impatient", "instances=\"1\"");
+    let silent = r#"<step id="two"><batchlet ref="Silent"/></step>"#;
     let both = split(
         "both",
         "",
-        &(flow("left", "", alone) + &flow("right", "", "<step id=\"two\"><batchlet ref=\"Silent\"/></step>")),
+        &(flow("left", "", alone) + &flow("right", "", silent)),
     );
     for (elements, step) in [(alone, "one"), (&parts, "one:1"), (&both, "one")] {
         let (stage, execution) = started(elements, ());
-        let tree = stage.tree(execution);
-        assert!(
-            tree.contains(&format!("step {step} STOPPED STARTED false")),
-            "{tree}"
+        assert_contains(
+            &stage.tree(execution),
+            &format!("step {step} STOPPED STARTED false"),
         );
     }
 }
 
 /// Describes its end, and may fail.
-#[derive(BatchArtifact)]
-struct Described {
-    #[batch_property(name = "fails")]
-    fails: bool,
-    #[batch_context]
-    step: StepContext,
-}
-
-#[batchlet]
-impl Described {
-    #[process]
-    fn process(&self) -> Result<(), BatchError> {
-        for (topic, line) in [("z", "last"), ("a", "not yet"), ("a", "first")] {
-            self.step.set_exit_description(topic, line);
-        }
-        match self.fails {
-            true => Err(BatchError::msg("out of paper")),
-            false => Ok(()),
-        }
+#[batchlet("Described")]
+fn described(#[batch_property] fails: bool, #[batch_context] step: &StepContext) -> Result<(), BatchError> {
+    for (topic, line) in [("z", "last"), ("a", "not yet"), ("a", "first")] {
+        step.set_exit_description(topic, line);
+    }
+    match fails {
+        true => Err(BatchError::msg("out of paper")),
+        false => Ok(()),
     }
 }
 
@@ -559,11 +463,11 @@ impl Described {
 #[test]
 fn a_step_describes_its_end() {
     for (fails, message) in [(false, "first\nlast"), (true, "out of paper")] {
-        let stage = Stage::new(&job(&format!(
+        let elements = format!(
             r#"<step id="one"><batchlet ref="Described"><properties><property name="fails" value="{fails}"/></properties></batchlet></step>"#
-        )));
-        let execution = stage.start("job", ());
-        let steps = stage.operator().step_executions(execution).unwrap();
-        assert_eq!(steps[0].exit_message.split("\nthrown by").next(), Some(message));
+        );
+        let (stage, execution) = started(&elements, ());
+        let step = first_step_execution(&stage, execution);
+        assert_eq!(step.exit_message.split("\nthrown by").next(), Some(message));
     }
 }

@@ -6,7 +6,7 @@ use insta::assert_snapshot;
 use crate::artifacts::{Gate, calls, job, restart_with, started, story};
 use crate::faults::{lines, make_table};
 use crate::parallel::{ONE_THREAD, in_turn, partition_of, properties, sorted_tree};
-use crate::sequence::{flow, run_with, split, task};
+use crate::sequence::{done, flow, run_with, split};
 
 /// Returns two partitions with all parallel roles, one after the other.
 fn everything() -> String {
@@ -45,10 +45,7 @@ fn no_resource_is_enlisted() {
     )));
     make_table(&stage);
     stage.start("job", [("fail", "read 5")]);
-    assert_eq!(
-        calls(&stage, &["tx"]),
-        "tx begin · tx rollback · tx after 2 calls ROLLBACK"
-    );
+    assert_snapshot!(calls(&stage, &["tx"]), @"tx begin · tx rollback · tx after 2 calls ROLLBACK");
     assert_eq!(lines(&stage), "n1 n2 n3 n4 n1 n2 n3 n4");
 }
 
@@ -78,14 +75,11 @@ fn the_reasons_of_a_rollback() {
 /// Spec: LTX-10, LTX-11, PART-26, PART-28
 #[test]
 fn a_stop_rolls_back() {
-    let elements = format!(
-        r#"<step id="all"><batchlet ref="Meeting"><properties><property name="then" value="wait"/></properties></batchlet>{}</step>"#,
-        partition_of(&format!(
-            "instances=\"2\"|{}<logicalTX ref=\"Unit\"/>",
-            properties("name.1=a; name.2=b")
-        ))
-    );
-    let stage = Stage::new(&job(&elements));
+    let partition = properties("name.1=a; name.2=b") + r#"<logicalTX ref="Unit"/>"#;
+    let stage = Stage::new(&job(&format!(
+        r#"<step id="all"><batchlet ref="Meeting"><properties><property name="then" value="wait"/></properties></batchlet>
+           <partition instances="2">{partition}</partition></step>"#
+    )));
     let operator = stage.operator();
     let execution = operator.start("job", ()).unwrap();
     let gate = Gate::at(&stage);
@@ -100,12 +94,9 @@ fn a_stop_rolls_back() {
       step all:2 STOPPED MET
     ");
     let log = stage.log();
-    assert_eq!(log.first().map(String::as_str), Some("tx begin"));
-    assert_eq!(
-        log[3..],
-        ["tx rollback", "tx after 2 calls ROLLBACK"],
-        "both were cancelled before"
-    );
+    assert_eq!(log[0], "tx begin");
+    // Both were cancelled before.
+    assert_eq!(log[3..], ["tx rollback", "tx after 2 calls ROLLBACK"]);
 }
 
 /// After a rollback that undid their work all partitions run again with a new plan; without `#[logical_tx_rollback]`
@@ -117,16 +108,10 @@ fn a_restart_after_a_rollback() {
     let mut text = String::new();
     for artifact in ["Unit", "Notice"] {
         let stage = Stage::new(&job(&everything().replace("\"Unit\"", &format!("\"{artifact}\""))));
-        let failed = stage.start(
-            "job",
-            [("parts", "a,b"), ("fail", "process b"), ("sends", "nothing")],
-        );
+        let with = |parts, fail| [("parts", parts), ("fail", fail), ("sends", "nothing")];
+        let failed = stage.start("job", with("a,b", "process b"));
         stage.log();
-        let again = restart_with(
-            &stage,
-            failed,
-            [("parts", "c,d"), ("fail", ""), ("sends", "nothing")],
-        );
+        let again = restart_with(&stage, failed, with("c,d", ""));
         text += &format!("WITH {artifact}\n{}\n", story(&stage, again));
     }
     assert_snapshot!(text, @r"
@@ -191,16 +176,10 @@ fn a_failure_after_the_commit_undoes_nothing() {
 #[test]
 fn flows_and_splits_have_logical_transactions() {
     let partition = partition_of("instances=\"2\"|<logicalTX ref=\"Unit\"/>");
-    let of_flow = format!(
-        "{ONE_THREAD}{}",
-        flow("two", "", &(task("one", "", "DONE", "") + &partition))
-    );
+    let step = done("one");
+    let of_flow = ONE_THREAD.to_owned() + &flow("two", "", &(step.clone() + &partition));
     let around = r#"<concurrency><logicalTX ref="Unit"><properties><property name="fail" value="tx before completion"/></properties></logicalTX></concurrency>"#;
-    let of_split = split(
-        "only",
-        "",
-        &(flow("left", "", &task("one", "", "DONE", "")) + around),
-    );
+    let of_split = split("only", "", &(flow("left", "", &step) + around));
     let mut text = String::new();
     for elements in [of_flow, of_split] {
         let (stage, execution) = started(&elements, ());
@@ -219,16 +198,11 @@ fn an_outer_rollback_undoes_inner_partitions() {
     let inner = partition_of(
         r#"|<algorithm ref="Planner"><properties><property name="parts" value="${inner}"/></properties></algorithm>"#,
     );
-    let steps = format!(
-        r#"<step id="one" next="two"><batchlet ref="Part"/>{inner}</step>{}"#,
-        task("two", "", "DONE", "")
-    );
+    let one = format!(r#"<step id="one" next="two"><batchlet ref="Part"/>{inner}</step>"#);
     let outer = partition_of("instances=\"1\"|<logicalTX ref=\"Unit\"/>");
-    let stage = Stage::new(&job(&format!(
-        "{ONE_THREAD}{}",
-        flow("parts", "", &(steps + &outer))
-    )));
-    let failed = stage.start("job", [("inner", "a,b"), ("fail", "process two")]);
+    let parts = flow("parts", "", &(one + &done("two") + &outer));
+    let parameters = [("inner", "a,b"), ("fail", "process two")];
+    let (stage, failed) = started(&(ONE_THREAD.to_owned() + &parts), parameters);
     stage.log();
     let again = restart_with(&stage, failed, [("inner", "c"), ("fail", "process two")]);
     assert_snapshot!(story(&stage, again), @r"
@@ -248,8 +222,8 @@ fn an_outer_rollback_undoes_inner_partitions() {
 /// Spec: LTX-03, SPLIT-16, RESTART-10, D-48
 #[test]
 fn the_flows_of_a_split_that_was_rolled_back_run_again() {
-    let flows = flow("left", "next=\"right\"", &task("one", "", "DONE", ""))
-        + &flow("right", "", &task("two", "", "DONE", ""))
+    let flows = flow("left", "next=\"right\"", &done("one"))
+        + &flow("right", "", &done("two"))
         + r#"<concurrency><logicalTX ref="Unit"/></concurrency>"#;
     let (stage, failed) = started(&split("both", "", &flows), [("fail", "process two")]);
     stage.log();

@@ -7,7 +7,8 @@ use insta::assert_snapshot;
 
 use crate::artifacts::{job, restart_with, started, story, tree, wrapped};
 use crate::parallel::{partitioned, sorted_tree};
-use crate::sequence::{flow, meeting, split, task};
+use crate::s4_2_6_restart::restart_edited;
+use crate::sequence::{done, flow, meeting, split, task};
 
 const UNIT: &str = r#"<concurrency><logicalTX ref="Unit"/></concurrency>"#;
 
@@ -17,11 +18,9 @@ fn leave(stage: &Stage, elements: &serde_json::Value) {
         "@class": "java.util.HashMap",
         "batch.parallel.elements": elements.to_string(),
     });
-    let changed = diesel::sql_query("UPDATE BATCH_JOB_EXECUTION_CONTEXT SET SHORT_CONTEXT = ?")
-        .bind::<diesel::sql_types::Text, _>(context.to_string())
-        .execute(&mut stage.connection())
-        .unwrap();
-    assert_eq!(changed, 1);
+    let changed = diesel::sql_query("UPDATE BATCH_JOB_EXECUTION_CONTEXT SET SHORT_CONTEXT = ?");
+    let changed = changed.bind::<diesel::sql_types::Text, _>(context.to_string());
+    assert_eq!(changed.execute(&mut stage.connection()), Ok(1));
 }
 
 fn in_state(tx: &str) -> serde_json::Value {
@@ -35,8 +34,7 @@ fn in_state(tx: &str) -> serde_json::Value {
 #[test]
 fn a_commit_is_finished() {
     let left = task("one", "allow-start-if-complete=\"true\"", "DONE", "");
-    let elements =
-        split("only", "next=\"last\"", &(flow("left", "", &left) + UNIT)) + &task("last", "", "DONE", "");
+    let elements = split("only", "next=\"last\"", &(flow("left", "", &left) + UNIT)) + &done("last");
     let (stage, first) = started(&elements, [("fail", "process last")]);
     leave(&stage, &serde_json::json!({"only": in_state("committed")}));
     stage.log();
@@ -62,9 +60,8 @@ fn a_commit_is_finished() {
 /// Spec: LTX-17, RESTART-11, SPLIT-23
 #[test]
 fn a_committed_split_is_not_undone() {
-    let left = task("one", "", "DONE", "");
-    let elements =
-        split("only", "next=\"last\"", &(flow("left", "", &left) + UNIT)) + &task("last", "", "DONE", "");
+    let left = done("one");
+    let elements = split("only", "next=\"last\"", &(flow("left", "", &left) + UNIT)) + &done("last");
     let (stage, first) = started(&elements, [("fail", "process last")]);
     stage.log();
     let second = restart_with(&stage, first, [("fail", "tx begin")]);
@@ -88,13 +85,11 @@ fn nested_transactions_are_rolled_back_from_the_outside() {
     };
     let inner = partitioned("inner", "", "Part", &format!("instances=\"1\"|{}", unit("inner")));
     let around = format!("<concurrency>{}</concurrency>", unit("outer"));
-    let stage = Stage::new(&job(&split("outer", "", &(flow("left", "", &inner) + &around))));
-    let first = stage.start("job", [("fail", "process nameless")]);
+    let elements = split("outer", "", &(flow("left", "", &inner) + &around));
+    let (stage, first) = started(&elements, [("fail", "process nameless")]);
     for state in ["begun", "rolling_back"] {
-        leave(
-            &stage,
-            &serde_json::json!({"outer": in_state(state), "inner": in_state(state)}),
-        );
+        let elements = serde_json::json!({"outer": in_state(state), "inner": in_state(state)});
+        leave(&stage, &elements);
     }
     stage.log();
     let second = restart_with(&stage, first, [("fail", "")]);
@@ -112,8 +107,8 @@ fn nested_transactions_are_rolled_back_from_the_outside() {
 #[test]
 fn starts_that_were_rolled_back_count() {
     let one = task("one", "start-limit=\"1\"", "DONE", "");
-    let stage = Stage::new(&job(&split("only", "", &(flow("left", "", &one) + UNIT))));
-    let first = stage.start("job", [("fail", "process one")]);
+    let elements = split("only", "", &(flow("left", "", &one) + UNIT));
+    let (stage, first) = started(&elements, [("fail", "process one")]);
     let second = restart_with(&stage, first, [("fail", "process one")]);
     let third = restart_with(&stage, second, [("fail", "")]);
     assert_snapshot!(tree(&stage, third), @r"
@@ -144,21 +139,13 @@ fn rolled_back_work_is_not_complete() {
 /// Spec: LTX-22, D-48
 #[test]
 fn an_open_transaction_needs_its_element() {
-    let xml = |around: &str| {
-        job(&split(
-            "only",
-            "",
-            &(flow("left", "", &task("one", "", "DONE", "")) + around),
-        ))
-    };
+    let left = flow("left", "", &done("one"));
+    let xml = |around: &str| job(&split("only", "", &(left.clone() + around)));
     let stage = Stage::new(&xml(UNIT));
     let first = stage.start("job", [("fail", "process one")]);
     leave(&stage, &serde_json::json!({"only": in_state("begun")}));
-    stage.rewrite(&xml(""));
     stage.log();
-    let operator = stage.another_runtime().job_operator();
-    let second = operator.restart(first, [("fail", "")]).unwrap();
-    operator.wait(second).unwrap();
+    let second = restart_edited(&stage, first, &xml(""), [("fail", "")]);
     assert_snapshot!(story(&stage, second), @r"
     job job FAILED
         | the logical transaction of `only` is open, but the Job XML no longer has one there; restart with the previous Job XML to roll it back

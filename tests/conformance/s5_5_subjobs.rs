@@ -3,9 +3,9 @@
 use batch_tests::stage::Stage;
 use insta::assert_snapshot;
 
-use crate::artifacts::{calls, job, restart_with, started, story, tree, wrapped};
-use crate::parallel::{A_AND_B, ONE_THREAD, partition_of, partitioned, properties};
-use crate::sequence::{decision, flow, split, task};
+use crate::artifacts::{assert_contains_all, calls, chosen, restart_with, started, story, tree, wrapped};
+use crate::parallel::{A_AND_B, ONE_THREAD, in_turn, partition_of, partitioned, properties};
+use crate::sequence::{decision, done, flow, run, split, task};
 
 pub(crate) const BOTH: &str = r#"<collector ref="Send"/><analyzer ref="Receive"/>"#;
 
@@ -22,12 +22,10 @@ fn of(log: &[String], word: &str) -> String {
 
 /// Returns `Send` and `Receive` around two partitions of a chunk with five items, three in an interval.
 pub(crate) fn chunk(around: &str) -> String {
+    let names = properties("name.1=a; name.2=b; items.2=2");
     format!(
-        r#"{ONE_THREAD}<step id="load"><chunk reader="Numbers" processor="Labels" writer="Lines" commit-interval="3"/>{}</step>"#,
-        partition_of(&format!(
-            "instances=\"2\"|{}{around}",
-            properties("name.1=a; name.2=b; items.2=2")
-        ))
+        r#"{ONE_THREAD}<step id="load"><chunk reader="Numbers" processor="Labels" writer="Lines" commit-interval="3"/>
+           <partition instances="2">{names}{around}</partition></step>"#
     )
 }
 
@@ -70,9 +68,7 @@ fn batchlets_and_their_optional_methods() {
         r#"<analyzer ref="Receive"/>"#,
         r#"<collector ref="Send"><properties><property name="sends" value="nothing"/></properties></collector><analyzer ref="Receive"><properties><property name="fail" value="data a 1 at all"/></properties></analyzer>"#,
     ] {
-        let elements = partitioned("all", "", "Part", &format!("{A_AND_B}{around}"));
-        let (stage, execution) = started(&format!("{ONE_THREAD}{elements}"), ());
-        text += &format!("{}\n", story(&stage, execution));
+        text += &(run(&in_turn(&format!("{A_AND_B}{around}"))) + "\n");
     }
     assert_snapshot!(text, @r"
     job job COMPLETED
@@ -105,9 +101,11 @@ fn batchlets_and_their_optional_methods() {
 #[test]
 fn a_collector_that_throws_after_a_checkpoint_fails_its_partition() {
     let (stage, execution) = started(&chunk(BOTH), [("fail", "collect a 1 at load")]);
-    let tree = stage.tree(execution);
-    assert!(tree.contains("step load:1 FAILED FAILED read 3"), "{tree}");
-    assert!(tree.contains("thrown by #[collect_sub_job_data]"), "{tree}");
+    let problems = [
+        "step load:1 FAILED FAILED read 3",
+        "thrown by #[collect_sub_job_data]",
+    ];
+    assert_contains_all(&stage.tree(execution), &problems);
     assert!(!stage.log().contains(&"read 4".to_owned()));
 }
 
@@ -116,8 +114,7 @@ fn a_collector_that_throws_after_a_checkpoint_fails_its_partition() {
 /// Spec: SUBJOB-10, SUBJOB-16
 #[test]
 fn a_failed_subjob_collects_nothing() {
-    let stage = Stage::new(&job(&chunk(BOTH)));
-    stage.start("job", [("fail", "read 5")]);
+    let (stage, _) = started(&chunk(BOTH), [("fail", "read 5")]);
     assert_snapshot!(calls(&stage, &["collect", "data", "status"]), @"collect a 1 at load · data a 1 at load · status FAILED");
 }
 
@@ -126,9 +123,8 @@ fn a_failed_subjob_collects_nothing() {
 /// Spec: SUBJOB-17, SUBJOB-10, RESTART-14
 #[test]
 fn a_restart_reports_exit_statuses_again() {
-    let elements = partitioned("all", "", "Part", &format!("{A_AND_B}{BOTH}"));
-    let stage = Stage::new(&job(&format!("{ONE_THREAD}{elements}")));
-    let failed = stage.start("job", [("fail", "process b")]);
+    let elements = in_turn(&format!("{A_AND_B}{BOTH}"));
+    let (stage, failed) = started(&elements, [("fail", "process b")]);
     let mut text = subjob_calls(&stage);
     let again = restart_with(&stage, failed, [("fail", "")]);
     text += &format!("\nAGAIN\n{}", story(&stage, again));
@@ -150,15 +146,12 @@ fn a_collector_of_a_flow() {
     let steps = format!(
         r#"<step id="load" next="inner"><chunk reader="Numbers" processor="Labels" writer="Lines"/></step>{}{}"#,
         partitioned("inner", "next=\"last\"", "Part", "instances=\"2\""),
-        task("last", "", "DONE", "")
+        done("last")
     );
     let names = properties("name.1=a; items.1=1; name.2=b; items.2=1");
     let partition = partition_of(&format!("instances=\"2\"|{names}{BOTH}"));
-    let stage = Stage::new(&job(&format!(
-        "{ONE_THREAD}{}",
-        flow("parts", "", &(steps + &partition))
-    )));
-    let execution = stage.start("job", [("sets", "true")]);
+    let elements = format!("{ONE_THREAD}{}", flow("parts", "", &(steps + &partition)));
+    let (stage, execution) = started(&elements, [("sets", "true")]);
     assert_snapshot!(tree(&stage, execution), @r"
     job job COMPLETED
       step parts:1 COMPLETED DONE
@@ -190,26 +183,13 @@ fn a_collector_of_a_flow() {
 /// Spec: SUBJOB-22, SUBJOB-23, SUBJOB-24, SUBJOB-25, SUBJOB-26, SPLIT-16
 #[test]
 fn a_collector_of_a_split() {
-    let flows = flow(
-        "plain",
-        "",
-        &(task("one", "next=\"two\"", "DONE", "") + &task("two", "", "WELL", "")),
-    ) + &flow(
-        "parts",
-        "",
-        &(task("three", "next=\"four\"", "DONE", "")
-            + &task("four", "", "DONE", "")
-            + &partition_of("instances=\"2\"")),
-    ) + &format!("<concurrency>{BOTH}</concurrency>");
+    let plain = task("one", "next=\"two\"", "DONE", "") + &task("two", "", "WELL", "");
+    let parts = task("three", "next=\"four\"", "DONE", "") + &done("four") + &partition_of("instances=\"2\"");
+    let flows = flow("plain", "", &plain) + &flow("parts", "", &parts);
+    let flows = format!("{flows}<concurrency>{BOTH}</concurrency>");
     let elements = split("both", "next=\"choose\"", &flows) + &decision("choose", "GO", r#"<end on="GO"/>"#);
-    let stage = Stage::new(&job(&elements));
-    stage.start("job", [("sets", "true")]);
-    let mut recorded = stage.log();
-    recorded.retain(|call| {
-        ["collect", "data", "status", "analyzed", "decide"]
-            .iter()
-            .any(|word| call.starts_with(word))
-    });
+    let (stage, _) = started(&elements, [("sets", "true")]);
+    let mut recorded = chosen(&stage, &["collect", "data", "status", "analyzed", "decide"]);
     recorded.sort();
     assert_snapshot!(wrapped(&recorded), @r"
     collect nameless 1 at no step · collect nameless 1 at one · collect nameless 2 at two
@@ -223,9 +203,8 @@ fn a_collector_of_a_split() {
 /// Spec: SUBJOB-16, SUBJOB-24
 #[test]
 fn a_failed_partitioned_flow_collects_nothing() {
-    let parts = task("one", "", "DONE", "") + &partition_of("instances=\"2\"");
+    let parts = done("one") + &partition_of("instances=\"2\"");
     let flows = flow("parts", "", &parts) + &format!("<concurrency>{BOTH}</concurrency>");
-    let stage = Stage::new(&job(&split("both", "", &flows)));
-    stage.start("job", [("fail", "process one")]);
+    let (stage, _) = started(&split("both", "", &flows), [("fail", "process one")]);
     assert_snapshot!(calls(&stage, &["collect", "data", "status"]), @"status FAILED");
 }

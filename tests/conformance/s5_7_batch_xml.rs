@@ -8,7 +8,7 @@ use batch_runtime::{BatchRuntime, BatchRuntimeBuilder, JobParameters};
 use batch_tests::stage::Stage;
 use insta::assert_snapshot;
 
-use super::artifacts::{first_step_execution, job, refused};
+use super::artifacts::{assert_contains, assert_contains_all, first_step_execution, job, refused};
 
 /// Batchlets that end with the name of their type as exit status.
 macro_rules! batchlets {
@@ -27,18 +27,12 @@ macro_rules! batchlets {
 }
 
 batchlets! {
-    #[batchlet("mapping.plain")]
-    Plain
-    #[batchlet(class = "com.example.Ported")]
-    Ported
-    #[batchlet("mapping.twin")]
-    Romulus
-    #[batchlet("mapping.twin", class = "com.example.Remus")]
-    Remus
-    #[batchlet("mapping.one", class = "com.example.Two")]
-    One
-    #[batchlet("mapping.two", class = "com.example.Two")]
-    Two
+    #[batchlet("mapping.plain")] Plain
+    #[batchlet(class = "com.example.Ported")] Ported
+    #[batchlet("mapping.twin")] Romulus
+    #[batchlet("mapping.twin", class = "com.example.Remus")] Remus
+    #[batchlet("mapping.one", class = "com.example.Two")] One
+    #[batchlet("mapping.two", class = "com.example.Two")] Two
 }
 
 const HERE: &str = "conformance::s5_7_batch_xml";
@@ -64,10 +58,8 @@ fn ran(stage: &Stage) -> String {
 }
 
 fn build_error(builder: BatchRuntimeBuilder) -> String {
-    match builder.repository("sqlite://:memory:").build() {
-        Ok(_) => panic!("the runtime was built"),
-        Err(error) => error.to_string(),
-    }
+    let built = builder.repository("sqlite://:memory:").build();
+    built.map(drop).unwrap_err().to_string()
 }
 
 /// Spec: LOADER-02, LOADER-11, LOADER-13, ART-02
@@ -85,13 +77,8 @@ fn an_id_is_mapped_to_a_class_by_path_or_by_declared_name() {
 /// Spec: LOADER-02, LOADER-09, LOADER-16, D-64, D-65
 #[test]
 fn an_entry_comes_before_the_registered_names_and_these_before_the_classes() {
-    assert_eq!(
-        ran(&stage(
-            "mapping.plain",
-            &artifact("mapping.plain", "com.example.Ported")
-        )),
-        "Ported"
-    );
+    let entry = artifact("mapping.plain", "com.example.Ported");
+    assert_eq!(ran(&stage("mapping.plain", &entry)), "Ported");
     // Without an entry the annotation's name is used, then the type's, then a class.
     for (reference, expected) in [
         ("mapping.plain", "Plain"),
@@ -164,7 +151,7 @@ fn a_class_that_is_not_registered_is_rejected_when_the_ref_is_used() {
     "#);
     // The type exists elsewhere: its crate was moved, or the path was guessed.
     let text = refused(&stage("mapping.plain", &wrong), "job", ());
-    assert!(text.contains(&format!("did you mean `{HERE}::Plain`?")), "{text}");
+    assert_contains(&text, &format!("did you mean `{HERE}::Plain`?"));
 }
 
 /// Spec: ART-09, LOADER-15
@@ -198,17 +185,12 @@ fn all_mistakes_in_batch_xml_fail_the_build_at_once() {
         .batch_xml("two.xml", second)
         .batch_xml("three.xml", "<b>");
     let text = build_error(builder);
-    for part in [
-        "cannot load the artifacts",
-        "two.xml:1:32",
-        "the artifact id `A` has two classes",
-        "one.xml:1:32",
-        "did you mean `classname`?",
-        "did you mean `artifact`?",
-        "three.xml:1:1",
-    ] {
-        assert!(text.contains(part), "{part}: {text}");
-    }
+    assert_contains_all(
+        &text,
+        &["cannot load the artifacts", "the artifact id `A` has two classes"],
+    );
+    assert_contains_all(&text, &["one.xml:1:32", "two.xml:1:32", "three.xml:1:1"]);
+    assert_contains_all(&text, &["did you mean `classname`?", "did you mean `artifact`?"]);
     // A runtime that failed to build creates nothing.
     let database = folder.path().join("batch.db");
     let builder = BatchRuntime::builder()
@@ -240,11 +222,7 @@ fn classpath(builder: BatchRuntimeBuilder, directories: &[&Path]) -> BatchRuntim
 #[test]
 fn batch_xml_lies_under_meta_inf_of_every_directory_of_the_classpath() {
     let folder = tempfile::tempdir().unwrap();
-    let (a, b, without) = (
-        folder.path().join("a"),
-        folder.path().join("b"),
-        folder.path().join("c"),
-    );
+    let [a, b, without] = ["a", "b", "c"].map(|name| folder.path().join(name));
     let entry = |id: &str, class: &str| format!("<b>{}</b>", artifact(id, class));
     write(&a, &entry("of.a", "com.example.Ported"));
     write(&b, &entry("of.b", "com.example.Remus"));
@@ -254,17 +232,14 @@ fn batch_xml_lies_under_meta_inf_of_every_directory_of_the_classpath() {
     let directories = [&a, &without, &b, &a, &missing].map(|path| path.as_path());
     for (reference, expected) in [("of.a", "Ported"), ("of.b", "Remus"), ("embedded", "Plain")] {
         let stage = Stage::configured(&step(reference), |builder| {
-            classpath(builder, &directories)
-                .batch_xml("embedded.xml", entry("embedded", &format!("{HERE}::Plain")))
+            let embedded = entry("embedded", &format!("{HERE}::Plain"));
+            classpath(builder, &directories).batch_xml("embedded.xml", embedded)
         });
         assert_eq!(ran(&stage), expected);
     }
     write(&b, &entry("of.a", "com.example.Remus"));
     let text = build_error(classpath(BatchRuntime::builder(), &directories));
-    assert!(
-        text.contains("a/META-INF/batch.xml:1:") && text.contains("b/META-INF/batch.xml:1:"),
-        "{text}"
-    );
+    assert_contains_all(&text, &["a/META-INF/batch.xml:1:", "b/META-INF/batch.xml:1:"]);
 }
 
 /// Spec: PKG-02, LOADER-15
@@ -275,13 +250,11 @@ fn an_unreadable_batch_xml_fails_the_build() {
     fs::create_dir_all(directory.join("META-INF/batch.xml")).unwrap();
     write(&text, "<b>");
     let message = build_error(classpath(BatchRuntime::builder(), &[&directory, &text, &text]));
-    assert!(
-        message.contains("a/META-INF/batch.xml") && message.contains("not a regular file"),
-        "{message}"
-    );
+    assert_contains_all(&message, &["a/META-INF/batch.xml", "not a regular file"]);
+    // It is found twice and read once.
     assert_eq!(
         message.matches("b/META-INF/batch.xml:1:1").count(),
         1,
-        "found twice, read once: {message}"
+        "{message}"
     );
 }

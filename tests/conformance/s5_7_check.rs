@@ -1,13 +1,13 @@
 //! 5.7: the check of all jobs before anything runs, by `check`, `check_jobs!` and programs.
 
 use std::fs;
-use std::panic::catch_unwind;
+use std::panic::{UnwindSafe, catch_unwind};
 
 use batch_runtime::operator::{CheckReport, Problem};
 use batch_runtime::prelude::*;
 use batch_runtime::{BatchRuntime, JobName, JobParameters, check_jobs};
 
-use super::artifacts::job;
+use super::artifacts::{assert_contains, assert_contains_all, error_types, job};
 
 /// Returns the report on a job path with these files. The repository would be a file in the folder.
 fn check(files: &[(&str, &str)], parameters: impl Into<JobParameters>) -> CheckReport {
@@ -20,11 +20,8 @@ fn check(files: &[(&str, &str)], parameters: impl Into<JobParameters>) -> CheckR
         .repository(format!("sqlite://{}", folder.path().join("batch.db").display()))
         .system_property("log", "nobody reads this")
         .check(parameters);
-    assert_eq!(
-        fs::read_dir(folder.path()).unwrap().count(),
-        files.len(),
-        "something was made"
-    );
+    let found = fs::read_dir(folder.path()).unwrap().count();
+    assert_eq!(found, files.len(), "something was made");
     report
 }
 
@@ -38,33 +35,19 @@ fn of_id(id: &str, elements: &str) -> String {
 #[test]
 fn all_jobs_are_checked_and_nothing_is_opened() {
     let right = of_id("right", r#"<step id="one"><batchlet ref="Task"/></step>"#);
-    let wrong = of_id(
-        "wrong",
-        r#"<step id="one" next="two"><batchlet ref="Taks"/></step>
-           <step id="two"><chunk reader="Numbers" processor="Lengths" writer="Numbers"/></step>"#,
-    );
+    let steps = r#"<step id="one" next="two"><batchlet ref="Taks"/></step>
+           <step id="two"><chunk reader="Numbers" processor="Lengths" writer="Numbers"/></step>"#;
+    let wrong = of_id("wrong", steps);
     let files = [("a.xml", right.as_str()), ("b.xml", &wrong), ("c.xml", "<job")];
     let report = check(&files, JobParameters::new());
     assert!(!report.is_ok());
-    let checks: Vec<_> = report
+    let checks = report
         .checks
         .iter()
-        .map(|check| (check.job.as_deref(), check.is_ok))
-        .collect();
-    assert_eq!(
-        checks,
-        [(None, false), (Some("right"), true), (Some("wrong"), false)]
-    );
-    let text = report.to_string();
-    for part in [
-        "c.xml:1:1",
-        "b.xml:2:",
-        "`Taks`",
-        "expected `String`, found `u64`",
-        "ART0002",
-    ] {
-        assert!(text.contains(part), "{part}: {text}");
-    }
+        .map(|check| (check.job.as_deref(), check.is_ok));
+    assert!(checks.eq([(None, false), (Some("right"), true), (Some("wrong"), false)]));
+    let types = "expected `String`, found `u64`";
+    assert_contains_all(&report, &["c.xml:1:1", "b.xml:2:", "`Taks`", types, "ART0002"]);
     assert!(check(&files[..1], JobParameters::new()).is_ok());
 }
 
@@ -74,11 +57,10 @@ fn all_jobs_are_checked_and_nothing_is_opened() {
 #[test]
 fn a_check_without_jobs_fails() {
     assert!(!check(&[], JobParameters::new()).is_ok());
-    let report = BatchRuntime::builder()
-        .batch_xml("batch.xml", "<b>")
-        .check(JobParameters::new());
+    let builder = BatchRuntime::builder().batch_xml("batch.xml", "<b>");
+    let report = builder.check(JobParameters::new());
     assert!(!report.is_ok());
-    assert!(report.to_string().contains("batch.xml:1:1"), "{report}");
+    assert_contains(&report, "batch.xml:1:1");
 }
 
 /// Spec: BPROP-10, SUBST-12
@@ -91,33 +73,24 @@ fn parameters_are_those_of_a_start() {
     assert!(!check(&files, JobParameters::new()).is_ok());
 }
 
+/// Returns the message of a panic.
+fn panic_of(check: impl FnOnce() + UnwindSafe) -> String {
+    *catch_unwind(check).unwrap_err().downcast().unwrap()
+}
+
 /// The macro's directory is relative to the crate, and its panic lists all mistakes.
 ///
 /// Spec: LOADER-08
 #[test]
 fn check_jobs_panics_with_everything_that_is_wrong() {
-    let panic =
-        catch_unwind(|| check_jobs!("../examples/flights", data = "data", "no.such" = "x")).unwrap_err();
-    let text = panic.downcast_ref::<String>().unwrap();
+    let text = panic_of(|| check_jobs!("../examples/flights", data = "data", "no.such" = "x"));
     // The artifacts of the examples are not linked here.
-    for part in [
-        "unknown item reader `FlightReader`",
-        "/../examples/flights/flights.xml:",
-        "`FlightProcessor`",
-    ] {
-        assert!(text.contains(part), "{part}: {text}");
-    }
+    assert_contains(&text, "unknown item reader `FlightReader`");
+    assert_contains_all(&text, &["/../examples/flights/flights.xml:", "`FlightProcessor`"]);
     assert!(!text.contains("JSL0041"), "the parameter is given: {text}");
-    let panic = catch_unwind(|| check_jobs!("support")).unwrap_err();
-    let text = panic.downcast_ref::<String>().unwrap();
-    assert!(
-        text.contains("the job path contains no job: searched `/"),
-        "{text}"
-    );
-    assert!(
-        text.contains("/tests/support`; set the job path by `--job-path DIRS`, "),
-        "{text}"
-    );
+    let text = panic_of(|| check_jobs!("support"));
+    assert_contains(&text, "the job path contains no job: searched `/");
+    assert_contains(&text, "/tests/support`; set the job path by `--job-path DIRS`, ");
 }
 
 /// Mistakes in the XML cause no errors of the wiring, and hide neither its errors nor warnings.
@@ -141,26 +114,16 @@ fn mistakes_of_the_xml_hide_no_others() {
         Problem::Diagnostic(one) => one.code,
         other => panic!("{other}"),
     });
-    let codes: Vec<&str> = codes.collect();
-    assert_eq!(
-        codes,
-        ["JSL0012", "JSL0041", "JSL0011", "JSL0015", "ART0001", "ART0001"],
-        "{report}"
-    );
+    let expected = ["JSL0012", "JSL0041", "JSL0011", "JSL0015", "ART0001", "ART0001"];
+    assert!(codes.eq(expected), "{report}");
     // Wrong wiring hides no warning, neither of the XML nor of the wiring.
     let text = job(
         r#"<step id="one"><batchlet ref="Taks"/><next on="AGAIN" to="one"/></step>
            <step id="two"><batchlet ref="Task"><properties><property name="x" value=""/></properties></batchlet></step>"#,
     );
-    let report = check(&[("a.xml", text.as_str())], JobParameters::new()).to_string();
-    for code in [
-        "error[ART0001]",
-        "warning[ART0010]",
-        "warning[JSL0051]",
-        "warning[JSL0054]",
-    ] {
-        assert!(report.contains(code), "{code}: {report}");
-    }
+    let report = check(&[("a.xml", text.as_str())], JobParameters::new());
+    assert_contains_all(&report, &["error[ART0001]", "warning[ART0010]"]);
+    assert_contains_all(&report, &["warning[JSL0051]", "warning[JSL0054]"]);
 }
 
 /// Spec: LOADER-08
@@ -173,27 +136,21 @@ fn warnings_may_be_denied() {
         check(&[("a.xml", text.as_str())], JobParameters::new())
     };
     let misspelt = chunk(r#"<properties><property name="itmes" value="3"/></properties>"#);
-    assert!(
-        misspelt.is_ok() && misspelt.to_string().contains("ART0010"),
-        "{misspelt}"
-    );
+    assert!(misspelt.is_ok(), "{misspelt}");
+    assert_contains(&misspelt, "ART0010");
     assert!(!misspelt.deny_warnings().is_ok());
     // Some destinations have no position.
     let right = chunk("");
-    assert!(right.to_string().contains("ART0009"), "{right}");
+    assert_contains(&right, "ART0009");
     assert!(right.deny_warnings().is_ok());
     // Warnings about batch.xml are reported too.
     let text = job(r#"<step id="one"><batchlet ref="Task"/></step>"#);
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("a.xml"), text).unwrap();
-    let report = BatchRuntime::builder()
-        .batch_xml("batch.xml", "<batch-artifacts/>")
-        .job_path(folder.path().display().to_string())
-        .check(JobParameters::new());
-    assert!(
-        report.is_ok() && report.to_string().contains("warning[JSL0062]"),
-        "{report}"
-    );
+    let builder = BatchRuntime::builder().batch_xml("batch.xml", "<batch-artifacts/>");
+    let report = builder.job_path(folder.path().display().to_string()).check(());
+    assert!(report.is_ok(), "{report}");
+    assert_contains(&report, "warning[JSL0062]");
     assert!(!report.deny_warnings().is_ok());
 }
 
@@ -201,22 +158,14 @@ fn warnings_may_be_denied() {
 #[test]
 fn check_jobs_may_deny_warnings() {
     check_jobs!("jobs/strange");
-    let panic = catch_unwind(|| check_jobs!(deny_warnings, "jobs/strange", "any" = "1")).unwrap_err();
-    let text = panic.downcast_ref::<String>().unwrap();
-    assert!(text.contains("warning[JSL0054]"), "{text}");
+    let text = panic_of(|| check_jobs!(deny_warnings, "jobs/strange", "any" = "1"));
+    assert_contains(&text, "warning[JSL0054]");
 }
 
-#[derive(Debug, batch_runtime::BatchException)]
-#[batch_exception(class = "com.example.Unreadable", extends = "java.io.IOException")]
-struct Unreadable;
-
-impl std::fmt::Display for Unreadable {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("unreadable")
-    }
+error_types! {
+    #[batch_exception(class = "com.example.Unreadable", extends = "java.io.IOException")]
+    Unreadable => "unreadable";
 }
-
-impl std::error::Error for Unreadable {}
 
 /// An exception class that no error type declares is a warning only, because every error type is also known by its
 /// path.
@@ -243,11 +192,8 @@ fn an_undeclared_exception_class_is_a_warning() {
         "java.lang.Exception",
         "std::io::Error",
     ] {
-        assert!(
-            !excluded(known).contains("ART0023"),
-            "{known}: {}",
-            excluded(known)
-        );
+        let text = excluded(known);
+        assert!(!text.contains("ART0023"), "{known}: {text}");
     }
     for (unknown, help) in [
         ("com.example.Unreadible", "did you mean `com.example.Unreadable`?"),
@@ -255,29 +201,15 @@ fn an_undeclared_exception_class_is_a_warning() {
         ("java.sql.SQLSyntaxErrorException", "#[derive(BatchException)]"),
     ] {
         let text = excluded(unknown);
-        assert!(
-            text.contains(&format!(
-                "warning[ART0023]: no error type declares the exception class `{unknown}`"
-            )),
-            "{text}"
-        );
-        assert!(text.contains(help), "{text}");
+        let problem = format!("warning[ART0023]: no error type declares the exception class `{unknown}`");
+        assert_contains_all(&text, &[&problem, help]);
     }
 }
 
 /// Runs another job.
-#[derive(BatchArtifact)]
-struct RunsJob {
-    #[batch_property]
-    which: Option<JobName>,
-}
-
 #[batchlet("RunsJob")]
-impl RunsJob {
-    #[process]
-    fn process(&self) -> String {
-        self.which.as_ref().map(ToString::to_string).unwrap_or_default()
-    }
+fn runs_job(#[batch_property] which: Option<JobName>) -> String {
+    which.as_ref().map(ToString::to_string).unwrap_or_default()
 }
 
 /// A check reports the jobs that artifacts name: unknown ones, and each cycle once, with the chain, at its place.
@@ -286,11 +218,11 @@ impl RunsJob {
 #[test]
 fn jobs_that_artifacts_run_are_checked() {
     let runs = |id: &str, which: &str| {
-        let properties = format!(r#"<properties><property name="which" value="{which}"/></properties>"#);
-        of_id(
-            id,
-            &format!(r#"<step id="one"><batchlet ref="RunsJob">{properties}</batchlet></step>"#),
-        )
+        let step = format!(
+            r#"<step id="one"><batchlet ref="RunsJob"><properties><property name="which" value="{which}"/></properties>
+               </batchlet></step>"#
+        );
+        of_id(id, &step)
     };
     let last = of_id("last", r#"<step id="one"><batchlet ref="RunsJob"/></step>"#);
     let (first, second) = (runs("first", "second"), runs("second", "last"));
@@ -299,39 +231,28 @@ fn jobs_that_artifacts_run_are_checked() {
     assert!(report.is_ok(), "{report}");
     let (misspelt, back) = (runs("second", "lats"), runs("last", "first"));
     let report = check(&[files[0], ("b.xml", misspelt.as_str()), files[2]], ());
-    let text = report.to_string();
-    for part in [
-        "ART0024",
-        "unknown job `lats`",
-        "did you mean `last`?",
-        "b.xml:2:",
-    ] {
-        assert!(text.contains(part), "{part}: {text}");
-    }
+    assert_contains_all(
+        &report,
+        &[
+            "ART0024",
+            "unknown job `lats`",
+            "did you mean `last`?",
+            "b.xml:2:",
+        ],
+    );
     // The file of the job is not valid.
     let broken = "<job id='lost'>\n<step id='one'></job>";
-    let report = check(
-        &[("a.xml", runs("first", "lost").as_str()), ("lost.xml", broken)],
-        (),
-    );
-    let text = report.to_string();
-    assert!(text.contains("unknown job `lost`"), "{text}");
-    assert!(
-        text.contains("= help: a file that may define it is not valid:"),
-        "{text}"
-    );
+    let lost = runs("first", "lost");
+    let report = check(&[("a.xml", lost.as_str()), ("lost.xml", broken)], ());
+    assert_contains(&report, "unknown job `lost`");
+    assert_contains(&report, "= help: a file that may define it is not valid:");
     // A job that runs the jobs of a cycle, and a cycle of one.
     let (outside, loops) = (runs("above", "second"), runs("loops", "loops"));
-    let report = check(
-        &[
-            files[0],
-            files[1],
-            ("c.xml", back.as_str()),
-            ("d.xml", &outside),
-            ("e.xml", &loops),
-        ],
-        (),
+    let (back, others) = (
+        ("c.xml", back.as_str()),
+        [("d.xml", &*outside), ("e.xml", &*loops)],
     );
+    let report = check(&[files[0], files[1], back, others[0], others[1]], ());
     assert!(report.checks.iter().all(|check| !check.is_ok), "{report}");
     let text = report.to_string();
     for part in [

@@ -6,16 +6,12 @@ use batch_runtime::prelude::*;
 use batch_tests::stage::Stage;
 use insta::assert_snapshot;
 
-use super::artifacts::{first_step_execution, job, refused, started};
+use super::artifacts::{assert_contains, assert_contains_all, first_step_execution, job, refused, started};
 
 fn refusal(elements: &str) -> String {
     let stage = Stage::new(&job(elements));
     let text = refused(&stage, "job", ());
-    assert_eq!(
-        stage.operator().job_instance_count("job").unwrap(),
-        0,
-        "nothing was begun"
-    );
+    assert_eq!(stage.operator().job_instance_count("job").unwrap(), 0);
     text
 }
 
@@ -58,12 +54,9 @@ fn an_unknown_ref_is_rejected_with_the_nearest_name() {
     );
     // No name is similar: all batchlets are listed.
     let text = refusal(r#"<step id="one"><batchlet ref="http://example.org"/></step>"#);
-    assert!(text.contains("known: `") && text.contains("`Task`"), "{text}");
-    assert_eq!(
-        text.matches("`Twin`").count(),
-        1,
-        "there are two of the name: {text}"
-    );
+    assert_contains_all(&text, &["known: `", "`Task`"]);
+    // There are two with this name.
+    assert_eq!(text.matches("`Twin`").count(), 1, "{text}");
 }
 
 /// Spec: ART-09, LOADER-08
@@ -90,15 +83,9 @@ fn an_artifact_of_another_role_is_rejected() {
 }
 
 /// Takes texts where numbers arrive, and returns numbers where texts are written.
-#[derive(BatchArtifact)]
-struct Lengths {}
-
-#[item_processor]
-impl Lengths {
-    #[process_item]
-    fn process(&mut self, item: String) -> Option<usize> {
-        Some(item.len())
-    }
+#[item_processor("Lengths")]
+fn lengths(item: String) -> Option<usize> {
+    Some(item.len())
 }
 
 /// Spec: CHUNK-LOOP-17
@@ -195,19 +182,16 @@ fn item_types(of_job: &str, of_step: &str) -> String {
         "" => String::new(),
         name => format!(r#"<listeners><listener ref="{name}"/></listeners>"#),
     };
+    let (of_job, of_step) = (listener(of_job), listener(of_step));
     let text = job(&format!(
-        r#"{}<step id="one">{}<chunk reader="Numbers" processor="Labels" writer="Lines"/></step>"#,
-        listener(of_job),
-        listener(of_step)
+        r#"{of_job}<step id="one">{of_step}<chunk reader="Numbers" processor="Labels" writer="Lines"/></step>"#
     ));
     let stage = Stage::new(&text);
     let checked = stage.operator().check("job", ());
     let report = checked.err().map(|error| error.to_string()).unwrap_or_default();
+    let is_shown = |line: &&str| line.contains("ART0004") || line.contains("^ ");
     let mistakes = report.split("\n\n").filter(|part| part.contains("ART0004"));
-    let lines = mistakes.flat_map(|part| {
-        part.lines()
-            .filter(|line| line.contains("ART0004") || line.contains("^ "))
-    });
+    let lines = mistakes.flat_map(|part| part.lines().filter(is_shown));
     lines.collect::<Vec<_>>().join("\n")
 }
 
@@ -277,10 +261,10 @@ fn an_ambiguous_name_is_rejected_when_it_is_used() {
       = help: they are `conformance::s5_7_loader::twice::Castor` (tests/conformance/s5_7_loader.rs) and `conformance::s5_7_loader::twice::Pollux` (tests/conformance/s5_7_loader.rs); give one of them another name, or map this one in batch.xml: `<artifact id="Twin" classname="conformance::s5_7_loader::twice::Castor"/>`
     "#);
     let castor = "conformance::s5_7_loader::twice::Castor";
-    let stage = Stage::new(&job(&format!(
-        r#"<step id="one"><batchlet ref="{castor}"/></step>"#
-    )));
-    let execution = stage.start("job", ());
+    let (stage, execution) = started(
+        &format!(r#"<step id="one"><batchlet ref="{castor}"/></step>"#),
+        (),
+    );
     assert_eq!(first_step_execution(&stage, execution).exit_status, "Castor");
 }
 
@@ -315,40 +299,23 @@ fn an_ambiguous_listener_is_rejected() {
         r#"<step id="one"><listeners><listener ref="Attentive"/></listeners>
            <chunk reader="Numbers" processor="Labels" writer="Lines"/></step>"#,
     );
-    assert!(error.contains("listener `Attentive` is ambiguous"), "{error}");
-    for one in ["OfSteps", "OfChunks"] {
-        assert!(error.contains(&format!("attentive::{one}")), "{error}");
-    }
+    let types = ["attentive::OfSteps", "attentive::OfChunks"];
+    assert_contains(&error, "listener `Attentive` is ambiguous");
+    assert_contains_all(&error, &types);
 }
 
 mod apart {
     use batch_runtime::prelude::*;
 
-    pub(super) const FIRST: u32 = line!() + 5;
-
-    #[derive(BatchArtifact)]
-    struct First {}
+    pub(super) const FIRST: u32 = line!() + 2;
 
     #[batchlet("Namesake")]
-    impl First {
-        #[process]
-        fn process(&self) -> String {
-            "FIRST".into()
-        }
-    }
+    fn first() {}
 
-    pub(super) const SECOND: u32 = line!() + 5;
-
-    #[derive(BatchArtifact)]
-    struct Second {}
+    pub(super) const SECOND: u32 = line!() + 2;
 
     #[batchlet("Namesake")]
-    impl Second {
-        #[process]
-        fn process(&self) -> String {
-            "SECOND".into()
-        }
-    }
+    fn second() {}
 }
 
 /// Spec: LOADER-17
@@ -356,10 +323,8 @@ mod apart {
 fn an_ambiguous_name_is_rejected_with_the_places_of_both() {
     let stage = Stage::new(&job(r#"<step id="one"><batchlet ref="Namesake"/></step>"#));
     let error = stage.operator().start("job", ()).unwrap_err();
-    let text = error.to_string();
     for line in [apart::FIRST, apart::SECOND] {
-        let place = format!("tests/conformance/s5_7_loader.rs:{line})");
-        assert!(text.contains(&place), "{place}: {text}");
+        assert_contains(&error, &format!("tests/conformance/s5_7_loader.rs:{line})"));
     }
 }
 
@@ -373,12 +338,8 @@ fn artifacts_of_all_linked_crates_are_registered() {
         "com.example.LinkedArtifact",
         "batch_tests::linked_artifact::LinkedArtifact",
     ] {
-        let stage = Stage::new(&job(&format!(
-            r#"<step id="one"><batchlet ref="{name}"/></step>"#
-        )));
-        let execution = stage.start("job", ());
-        let step = &first_step_execution(&stage, execution);
-        assert_eq!(step.exit_status, "LINKED");
+        let (stage, execution) = started(&format!(r#"<step id="one"><batchlet ref="{name}"/></step>"#), ());
+        assert_eq!(first_step_execution(&stage, execution).exit_status, "LINKED");
     }
 }
 
@@ -386,16 +347,10 @@ fn artifacts_of_all_linked_crates_are_registered() {
 static CALLS: AtomicU32 = AtomicU32::new(0);
 
 /// Returns the id of its process.
-#[derive(BatchArtifact)]
-struct Here {}
-
-#[batchlet]
-impl Here {
-    #[process]
-    fn process(&self) -> String {
-        CALLS.fetch_add(1, Ordering::Relaxed);
-        std::process::id().to_string()
-    }
+#[batchlet("Here")]
+fn here() -> String {
+    CALLS.fetch_add(1, Ordering::Relaxed);
+    std::process::id().to_string()
 }
 
 /// What a class loader is in Java is the process here: an artifact sees the statics of the program that starts its job.

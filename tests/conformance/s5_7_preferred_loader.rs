@@ -8,7 +8,11 @@ use batch_runtime::prelude::*;
 use batch_tests::stage::{Stage, say};
 use insta::assert_snapshot;
 
-use super::artifacts::{job, refused, story, tree};
+use super::artifacts::{
+    assert_contains, assert_contains_all, job, listens, refused, story, tree, without_lines,
+};
+
+const HERE: &str = "conformance::s5_7_preferred_loader";
 
 /// A batchlet and step listener with a field that is not a property.
 #[derive(BatchArtifact)]
@@ -37,57 +41,38 @@ impl Courier {
         }
     }
 
-    fn tell(&self, what: &str) {
-        let step = self
-            .step
-            .as_ref()
-            .map_or("no step".into(), |step| step.id().to_owned());
+    fn tell(&self, what: &str) -> Result<(), BatchError> {
+        let step = self.step.as_ref().map_or("no step", StepContext::id);
         let vehicle = self.vehicle.as_ref().map_or(0, |vehicle| vehicle.number);
+        let town = &self.town;
         say(
             &self.log,
-            format!("{what}: vehicle {vehicle} to {} in {step}", self.town),
+            format!("{what}: vehicle {vehicle} to {town} in {step}"),
         );
+        Ok(())
     }
 }
 
 #[batchlet]
 impl Courier {
     #[process]
-    fn process(&self) -> String {
-        self.tell("process");
-        "DELIVERED".into()
+    fn process(&self) -> Result<String, BatchError> {
+        self.tell("process")?;
+        Ok("DELIVERED".into())
     }
 }
 
-#[step_listener]
-impl Courier {
-    #[before_step]
-    fn before(&mut self) {
-        self.tell("before");
-    }
-    #[after_step]
-    fn after(&mut self) {
-        self.tell("after");
-    }
-}
+listens!(step_listener Courier.tell: before_step "before", after_step "after");
 
 /// An artifact without a role.
 #[derive(BatchArtifact)]
 struct Nobody {}
 
 /// Knows names by their prefixes, and counts the instances that it creates.
+#[derive(Default)]
 struct Fleet {
     log: Option<String>,
     made: AtomicUsize,
-}
-
-impl Fleet {
-    fn new() -> Self {
-        Self {
-            log: None,
-            made: AtomicUsize::new(0),
-        }
-    }
 }
 
 impl BatchArtifactLoader for Fleet {
@@ -113,7 +98,9 @@ impl BatchArtifactLoader for Fleet {
 }
 
 fn fleet(elements: &str) -> Stage {
-    Stage::configured(&job(elements), |builder| builder.artifact_loader(Fleet::new()))
+    Stage::configured(&job(elements), |builder| {
+        builder.artifact_loader(Fleet::default())
+    })
 }
 
 fn run(stage: &Stage) -> String {
@@ -121,9 +108,13 @@ fn run(stage: &Stage) -> String {
     story(stage, execution)
 }
 
+/// A fleet for a job of one batchlet.
+fn batchlet(reference: &str) -> Stage {
+    fleet(&format!(r#"<step id="one"><batchlet ref="{reference}"/></step>"#))
+}
+
 fn refusal(reference: &str) -> String {
-    let stage = fleet(&format!(r#"<step id="one"><batchlet ref="{reference}"/></step>"#));
-    refused(&stage, "job", ())
+    refused(&batchlet(reference), "job", ())
 }
 
 /// Artifacts of the loader keep its fields, and get their properties and contexts from the runtime.
@@ -144,7 +135,7 @@ fn an_instance_of_the_loader_is_filled_by_the_runtime() {
 /// Spec: LOADER-05
 #[test]
 fn the_loader_may_leave_the_making_to_the_runtime() {
-    assert_snapshot!(run(&fleet(r#"<step id="one"><batchlet ref="walker"/></step>"#)), @r"
+    assert_snapshot!(run(&batchlet("walker")), @r"
     job job COMPLETED
       step one COMPLETED DELIVERED
     process: vehicle 0 to nowhere in one
@@ -181,18 +172,17 @@ fn the_preferred_loader_comes_first_and_the_built_in_one_last() {
            <step id="two" next="three"><batchlet ref="mapped"/></step>
            <step id="three"><chunk reader="Numbers" processor="Labels" writer="Lines"/></step>"#);
     let mapped = format!(
-        r#"<b><artifact id="Task" classname="{0}::Courier"/><artifact id="mapped" classname="{0}::Courier"/></b>"#,
-        "conformance::s5_7_preferred_loader"
+        r#"<b><artifact id="Task" classname="{HERE}::Courier"/><artifact id="mapped" classname="{HERE}::Courier"/></b>"#
     );
     let log = "the-preferred-loader-comes-first";
+    let made = AtomicUsize::new(0);
+    let loader = Fleet {
+        log: Some(log.to_owned()),
+        made,
+    };
     let stage = Stage::configured(&xml, |builder| {
-        builder
-            .batch_xml("batch.xml", mapped)
-            .system_property("log", log)
-            .artifact_loader(Fleet {
-                log: Some(log.to_owned()),
-                ..Fleet::new()
-            })
+        let builder = builder.batch_xml("batch.xml", mapped).system_property("log", log);
+        builder.artifact_loader(loader)
     });
     let execution = stage.start("job", ());
     assert_snapshot!(tree(&stage, execution), @r"
@@ -202,13 +192,14 @@ fn the_preferred_loader_comes_first_and_the_built_in_one_last() {
       step three COMPLETED read 5 write 5 commit 1
     ");
     let said = batch_tests::stage::said(log);
-    let asked: Vec<_> = said
-        .iter()
-        .filter(|line| line.starts_with("load "))
-        .cloned()
-        .collect();
+    let with = |word: &str| -> Vec<_> {
+        said.iter()
+            .filter(|line| line.starts_with(word))
+            .cloned()
+            .collect()
+    };
     // In XML order when the job is bound; then once more for the artifact it knows.
-    assert_snapshot!(asked.join("\n"), @r"
+    assert_snapshot!(with("load ").join("\n"), @r"
     load JobWatch
     load Task
     load mapped
@@ -217,43 +208,34 @@ fn the_preferred_loader_comes_first_and_the_built_in_one_last() {
     load Lines
     load Task
     ");
-    let couriers: Vec<_> = said
-        .iter()
-        .filter(|line| line.starts_with("process: vehicle"))
-        .cloned()
-        .collect();
-    assert_snapshot!(couriers.join("\n"), @r"
+    assert_snapshot!(with("process: vehicle").join("\n"), @r"
     process: vehicle 2 to nowhere in one
     process: vehicle 0 to nowhere in two
     ");
 }
 
-/// Spec: LOADER-07
-#[test]
-fn an_error_of_the_loader_is_final() {
-    assert_snapshot!(refusal("stolen"), @r#"
-    cannot start job `job`: its definition is invalid
-    error[ART0020]: the artifact loader cannot load `stolen`
-     --> jobs/job.xml:2:31
-      |
-    2 | <step id="one"><batchlet ref="stolen"/></step>
-      |                               ^^^^^^ the garage is empty
-      = help: a loader returns `None` for a name that it does not know, so that the built-in loader resolves it
-    "#);
-}
-
 /// Spec: LOADER-07, CHUNK-EXC-03
 #[test]
-fn a_panic_of_the_loader_is_an_error() {
-    assert_snapshot!(refusal("crash"), @r#"
-    cannot start job `job`: its definition is invalid
-    error[ART0020]: the artifact loader cannot load `crash`
-     --> jobs/job.xml:2:31
-      |
-    2 | <step id="one"><batchlet ref="crash"/></step>
-      |                               ^^^^^ the artifact loader panicked: the brakes failed
-      = help: a loader returns `None` for a name that it does not know, so that the built-in loader resolves it
-    "#);
+fn an_error_or_panic_of_the_loader_is_final() {
+    for (reference, place, problem) in [
+        ("stolen", "^^^^^^", "the garage is empty"),
+        (
+            "crash",
+            "^^^^^",
+            "the artifact loader panicked: the brakes failed",
+        ),
+    ] {
+        let expected = format!(
+            r#"cannot start job `job`: its definition is invalid
+error[ART0020]: the artifact loader cannot load `{reference}`
+ --> jobs/job.xml:2:31
+  |
+2 | <step id="one"><batchlet ref="{reference}"/></step>
+  |                               {place} {problem}
+  = help: a loader returns `None` for a name that it does not know, so that the built-in loader resolves it"#
+        );
+        assert_eq!(refusal(reference).trim_end(), expected);
+    }
 }
 
 /// Spec: ART-09, LOADER-08
@@ -292,11 +274,8 @@ fn a_type_without_the_role_is_rejected() {
 /// Spec: LOADER-08
 #[test]
 fn an_unknown_ref_of_every_loader_is_rejected() {
-    let text = refusal("Curier");
-    assert!(
-        text.contains("unknown batchlet `Curier`") && text.contains("did you mean `Courier`?"),
-        "{text}"
-    );
+    let problems = ["unknown batchlet `Curier`", "did you mean `Courier`?"];
+    assert_contains_all(&refusal("Curier"), &problems);
 }
 
 /// An artifact that was valid when the job was bound, and is not when it runs, fails the step.
@@ -304,11 +283,7 @@ fn an_unknown_ref_of_every_loader_is_rejected() {
 /// Spec: LOADER-07, LOADER-08, ART-09
 #[test]
 fn a_loader_that_changes_its_mind_fails_the_step() {
-    let printed = |reference: &str| {
-        run(&fleet(&format!(
-            r#"<step id="one"><batchlet ref="{reference}"/></step>"#
-        )))
-    };
+    let printed = |reference: &str| run(&batchlet(reference));
     assert_snapshot!(printed("fickle"), @r"
     job job FAILED
         | cannot create batchlet `fickle`: the artifact loader returned a `conformance::s5_7_preferred_loader::Courier` when the job was bound, and returns a `conformance::s5_7_preferred_loader::Nobody` now
@@ -373,8 +348,7 @@ mod named {
 
 fn with_loader(class: &str) -> String {
     format!(
-        r#"<batch-artifacts><loader classname="{class}"/><artifact id="map" classname="{}::Courier"/></batch-artifacts>"#,
-        "conformance::s5_7_preferred_loader"
+        r#"<batch-artifacts><loader classname="{class}"/><artifact id="map" classname="{HERE}::Courier"/></batch-artifacts>"#
     )
 }
 
@@ -388,10 +362,8 @@ fn batch_xml_names_the_loader_by_path_or_by_declared_class() {
     for class in [path, "com.example.Named"] {
         let stage = Stage::configured(&xml, |builder| builder.batch_xml("batch.xml", with_loader(class)));
         stage.start("job", ());
-        let of_both = [
-            "process: vehicle 7 to nowhere in one",
-            "process: vehicle 0 to nowhere in two",
-        ];
+        let of_both = [(7, "one"), (0, "two")];
+        let of_both = of_both.map(|(van, step)| format!("process: vehicle {van} to nowhere in {step}"));
         assert_eq!(stage.log(), of_both, "{class}");
     }
 }
@@ -400,11 +372,7 @@ fn build_error(class: &str) -> String {
     let builder = BatchRuntime::builder()
         .repository("sqlite://:memory:")
         .batch_xml("batch.xml", with_loader(class));
-    let text = match builder.build() {
-        Ok(_) => panic!("the runtime was built"),
-        Err(error) => error.to_string(),
-    };
-    super::artifacts::without_lines(&text)
+    without_lines(&builder.build().map(drop).unwrap_err().to_string())
 }
 
 /// Spec: LOADER-06, LOADER-10, LOADER-15, LOADER-17
@@ -420,9 +388,9 @@ fn a_loader_that_cannot_be_created_fails_the_build() {
       = help: did you mean `com.example.Named`? `#[artifact_loader]` on `impl BatchArtifactLoader for ..` registers a loader, if the program names its crate
     "#);
     let unlike = build_error("unlike.AllOthers");
-    assert!(
-        unlike.contains("what its annotation gives as `class`. `#[artifact_loader]` on"),
-        "{unlike}"
+    assert_contains(
+        &unlike,
+        "what its annotation gives as `class`. `#[artifact_loader]` on",
     );
     assert_snapshot!(build_error("com.example.Twin"), @r#"
     cannot load the artifacts
@@ -449,7 +417,7 @@ fn a_loader_that_cannot_be_created_fails_the_build() {
 fn the_program_and_batch_xml_have_one_loader_together() {
     let builder = BatchRuntime::builder()
         .repository("sqlite://:memory:")
-        .artifact_loader(Fleet::new())
+        .artifact_loader(Fleet::default())
         .batch_xml("batch.xml", with_loader("com.example.Named"));
     let error = builder.build().map(drop).unwrap_err();
     assert_snapshot!(error.to_string(), @r#"
@@ -474,11 +442,10 @@ fn a_loader_may_be_shared() {
             self.0.load(reference)
         }
     }
-    let fleet = Arc::new(Fleet::new());
-    let stage = Stage::configured(
-        &job(r#"<step id="one"><batchlet ref="van"/></step>"#),
-        |builder| builder.artifact_loader(Shared(Arc::clone(&fleet))),
-    );
+    let fleet = Arc::new(Fleet::default());
+    let xml = job(r#"<step id="one"><batchlet ref="van"/></step>"#);
+    let loader = Shared(Arc::clone(&fleet));
+    let stage = Stage::configured(&xml, |builder| builder.artifact_loader(loader));
     run(&stage);
     // One returned its type, one ran.
     assert_eq!(fleet.made.load(Ordering::Relaxed), 2);

@@ -8,7 +8,7 @@ use batch_runtime::{BatchRuntime, BatchStatus, JobOperator, JobOperatorError, op
 use batch_tests::own_process;
 use batch_tests::stage::Stage;
 
-use super::artifacts::{job_execution, plain, refused};
+use super::artifacts::{assert_contains, assert_contains_all, assert_matches, job_execution, plain, refused};
 
 fn of(id: &str) -> String {
     format!(r#"<job id="{id}"><step id="one"><batchlet ref="ByItsType"/></step></job>"#)
@@ -49,14 +49,8 @@ fn run(operator: &JobOperator, job: &str) -> BatchStatus {
 fn jobs_are_read_from_all_directories_and_known_by_their_ids() {
     let folder = tempfile::tempdir().unwrap();
     let (a, b) = (folder.path().join("a"), folder.path().join("b"));
-    write(
-        &a,
-        &[
-            ("z.xml", &of("first")),
-            ("first.txt", &of("text")),
-            ("upper.XML", &of("upper")),
-        ],
-    );
+    write(&a, &[("z.xml", &of("first")), ("first.txt", &of("text"))]);
+    write(&a, &[("upper.XML", &of("upper"))]);
     write(&a.join("below"), &[("c.xml", &of("below"))]);
     write(&b, &[("first.xml", &of("second"))]);
     let list = std::env::join_paths([&a, &folder.path().join("missing"), &b]).unwrap();
@@ -107,31 +101,15 @@ fn new_files_are_found_at_each_start() {
 fn a_broken_file_disables_its_own_jobs_only() {
     let stage = Stage::new(&of("good"));
     let jobs = stage.path().join("jobs");
-    write(
-        &jobs,
-        &[
-            ("broken.xml", "<job id=\"broken\">\n  <step id=\"one\"></job>"),
-            ("empty.xml", ""),
-            ("pom.xml", "<project><job id=\"foreign\"/></project>"),
-        ],
-    );
+    let broken = "<job id=\"broken\">\n  <step id=\"one\"></job>";
+    write(&jobs, &[("broken.xml", broken), ("empty.xml", "")]);
+    write(&jobs, &[("pom.xml", "<project><job id=\"foreign\"/></project>")]);
     let text = refused(&stage, "broken", ());
-    for part in [
-        "unknown job `broken`",
-        "`step` is not closed",
-        "jobs/broken.xml:2:3",
-    ] {
-        assert!(text.contains(part), "{part}: {text}");
-    }
+    assert_contains(&text, "unknown job `broken`");
+    assert_contains_all(&text, &["`step` is not closed", "jobs/broken.xml:2:3"]);
     let text = refused(&stage, "absent", ());
-    for part in [
-        "unknown job `absent`",
-        "`good`",
-        "jobs/broken.xml:2:3",
-        "jobs/empty.xml:1:1",
-    ] {
-        assert!(text.contains(part), "{part}: {text}");
-    }
+    assert_contains_all(&text, &["unknown job `absent`", "`good`"]);
+    assert_contains_all(&text, &["jobs/broken.xml:2:3", "jobs/empty.xml:1:1"]);
     assert!(!text.contains("pom.xml"), "no Job XML, and no mistake: {text}");
     assert_eq!(names(&stage.operator()), ["good"]);
     stage.start("good", ());
@@ -148,22 +126,18 @@ fn unreadable_files_are_ignored() {
     fs::create_dir(jobs.join("folder.xml")).unwrap();
     #[cfg(unix)]
     {
-        let fifo = Command::new("mkfifo")
-            .arg(jobs.join("fifo.xml"))
-            .status()
-            .unwrap();
-        assert!(fifo.success());
+        let fifo = Command::new("mkfifo").arg(jobs.join("fifo.xml")).status();
+        assert!(fifo.unwrap().success());
         std::os::unix::fs::symlink(jobs.join("nowhere"), jobs.join("dangling.xml")).unwrap();
         std::os::unix::fs::symlink(jobs.join("fifo.xml"), jobs.join("linked.xml")).unwrap();
     }
     stage.start("good", ());
     assert_eq!(names(&stage.operator()), ["good"]);
     let text = refused(&stage, "large", ());
-    assert!(text.contains("large.xml") && text.contains("bytes.xml"), "{text}");
-    assert!(
-        !text.contains("fifo.xml") && !text.contains("folder.xml"),
-        "{text}"
-    );
+    assert_contains_all(&text, &["large.xml", "bytes.xml"]);
+    for other in ["fifo.xml", "folder.xml"] {
+        assert!(!text.contains(other), "{text}");
+    }
 }
 
 /// A link to another name in the directory is followed, as in a volume of Kubernetes. One that leads out of it is not, because
@@ -179,23 +153,17 @@ fn links_are_followed_within_the_directory() {
     fs::create_dir(jobs.join("..data")).unwrap();
     fs::write(jobs.join("..data/inside.xml"), of("inside")).unwrap();
     symlink("..data/inside.xml", jobs.join("inside.xml")).unwrap();
-    fs::write(
-        stage.path().join("outside.xml"),
-        "<job id='outside'> root:x:0:0 </job",
-    )
-    .unwrap();
+    let outside = "<job id='outside'> root:x:0:0 </job";
+    fs::write(stage.path().join("outside.xml"), outside).unwrap();
     symlink("../outside.xml", jobs.join("outside.xml")).unwrap();
     symlink("nowhere", jobs.join("dangling.xml")).unwrap();
     stage.start("inside", ());
     let text = refused(&stage, "outside", ());
-    for part in [
-        "jobs/outside.xml",
-        "the symbolic link leads out of the directory",
-        "jobs/dangling.xml",
-        "cannot read the file",
-    ] {
-        assert!(text.contains(part), "{part}: {text}");
-    }
+    assert_contains_all(
+        &text,
+        &["jobs/outside.xml", "the symbolic link leads out of the directory"],
+    );
+    assert_contains_all(&text, &["jobs/dangling.xml", "cannot read the file"]);
     assert!(!text.contains("root:x"), "{text}");
 }
 
@@ -205,19 +173,12 @@ fn links_are_followed_within_the_directory() {
 #[test]
 fn a_duplicate_id_is_unusable_and_names_both_files() {
     let stage = Stage::new(&of("twice"));
-    write(
-        &stage.path().join("jobs"),
-        &[("other.xml", &of("twice")), ("third.xml", &of("once"))],
-    );
+    let files = [("other.xml", &*of("twice")), ("third.xml", &*of("once"))];
+    write(&stage.path().join("jobs"), &files);
     let error = stage.operator().start("twice", ()).unwrap_err();
-    assert!(
-        matches!(&error, JobOperatorError::JobStart { cause: StartError::DuplicateId(files), .. } if files.len() == 2),
-        "{error}"
-    );
-    assert_eq!(
-        plain(&stage, &error),
-        "cannot start job `twice`: several files define it: jobs/job.xml, jobs/other.xml"
-    );
+    assert_matches!(&error, JobOperatorError::JobStart { cause: StartError::DuplicateId(files), .. } if files.len() == 2);
+    let expected = "cannot start job `twice`: several files define it: jobs/job.xml, jobs/other.xml";
+    assert_eq!(plain(&stage, &error), expected);
     stage.start("once", ());
 }
 
@@ -228,24 +189,12 @@ fn a_duplicate_id_is_unusable_and_names_both_files() {
 fn a_document_of_another_kind_is_no_job() {
     let stage = Stage::new(&of("good"));
     let jobs = stage.path().join("jobs");
-    write(
-        &jobs,
-        &[(
-            "step.xml",
-            r#"<step id="alone" abstract="true"><batchlet ref="Task"/></step>"#,
-        )],
-    );
+    let step = |id: &str| format!(r#"<step id="{id}" abstract="true"><batchlet ref="Task"/></step>"#);
+    write(&jobs, &[("step.xml", &step("alone"))]);
     let error = stage.operator().start("alone", ()).unwrap_err();
-    assert!(matches!(error, JobOperatorError::NoSuchJob { .. }), "{error}");
-    write(
-        &jobs,
-        &[(
-            "same.xml",
-            r#"<step id="good" abstract="true"><batchlet ref="Task"/></step>"#,
-        )],
-    );
-    let error = refused(&stage, "good", ());
-    assert!(error.contains("several files define it"), "{error}");
+    assert_matches!(error, JobOperatorError::NoSuchJob { .. });
+    write(&jobs, &[("same.xml", &step("good"))]);
+    assert_contains(&refused(&stage, "good", ()), "several files define it");
 }
 
 /// The file of a job is recorded with its executions.
@@ -254,8 +203,7 @@ fn a_document_of_another_kind_is_no_job() {
 #[test]
 fn an_execution_names_its_file() {
     let stage = Stage::new(&of("job"));
-    let execution = stage.start("job", ());
-    let execution = job_execution(&stage, execution);
+    let execution = job_execution(&stage, stage.start("job", ()));
     let location = execution.configuration_location.unwrap();
     assert!(Path::new(&location).ends_with("jobs/job.xml"), "{location}");
 }
@@ -267,20 +215,12 @@ fn an_execution_names_its_file() {
 fn a_repaired_file_is_found_at_the_next_start() {
     let folder = tempfile::tempdir().unwrap();
     let right = of("job");
-    write(
-        folder.path(),
-        &[
-            ("job.xml", &right[..right.len() / 2]),
-            ("other.xml", &of("other")),
-        ],
-    );
+    let half = &right[..right.len() / 2];
+    write(folder.path(), &[("job.xml", half), ("other.xml", &of("other"))]);
     let operator = operator(Some(&folder.path().display().to_string()), None);
     for _ in 0..2 {
-        let refused = operator.start("job", ()).unwrap_err().to_string();
-        assert!(
-            refused.contains("unknown job `job`") && refused.contains("job.xml:1:"),
-            "{refused}"
-        );
+        let refused = operator.start("job", ()).unwrap_err();
+        assert_contains_all(&refused, &["unknown job `job`", "job.xml:1:"]);
     }
     write(folder.path(), &[("job.xml", &right), ("other.xml", "<job")]);
     assert_eq!(run(&operator, "job"), BatchStatus::Completed);

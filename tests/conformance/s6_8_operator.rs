@@ -1,17 +1,17 @@
 //! 6.8: the job operator.
 
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
 
 use batch_runtime::execution::JobExecution;
-use batch_runtime::{
-    BatchRuntime, BatchStatus, JobExecutionId, JobInstanceId, JobOperator, JobOperatorError, Timestamp,
-    operator::{CallbackId, StartError},
-};
+use batch_runtime::operator::{CallbackId, StartError};
+use batch_runtime::{BatchRuntime, BatchStatus, JobExecutionId, JobInstanceId, JobOperatorError, Timestamp};
 use batch_tests::stage::Stage;
 use insta::assert_snapshot;
 
-use super::artifacts::{Gate, job, refused, restart_with, started};
+use super::artifacts::{
+    Gate, assert_contains, assert_matches, assert_starts, impatient, job, job_execution, refused,
+    restart_with, started,
+};
 
 const ONE: &str = r#"<step id="one"><batchlet ref="Task"/></step>"#;
 
@@ -56,10 +56,7 @@ fn queries_for_missing_rows() {
     assert_eq!(operator.job_instance_count("job").unwrap(), 0);
     assert_eq!(operator.job_instances("job", 0, 10).unwrap(), []);
     assert_eq!(operator.running_executions("job").unwrap(), []);
-    assert_eq!(
-        operator.job_names().unwrap().into_iter().collect::<Vec<_>>(),
-        ["job"]
-    );
+    assert!(operator.job_names().unwrap().iter().eq(["job"]));
 }
 
 /// Lists are newest first; positions count from 0; a position past the end yields an empty list.
@@ -92,25 +89,17 @@ fn lists_are_newest_first() {
 fn instances_and_executions_show_their_records() {
     let stage = Stage::new(&job(ONE));
     let operator = stage.operator();
-    let execution = operator.job_execution(stage.start("job", ())).unwrap().unwrap();
+    let execution = job_execution(&stage, stage.start("job", ()));
     assert_eq!(execution.job_name, "job");
-    assert_eq!(
-        (execution.status, execution.exit_status.as_str()),
-        (BatchStatus::Completed, "COMPLETED")
-    );
+    let expected = (BatchStatus::Completed, "COMPLETED");
+    assert_eq!((execution.status, &*execution.exit_status), expected);
     let (started, ended) = (execution.started.unwrap(), execution.ended.unwrap());
     assert!(execution.created <= started && started <= ended && ended <= execution.last_updated);
     assert!(execution.created > Timestamp(0));
     let instance = operator.job_instance(execution.instance_id).unwrap().unwrap();
-    assert_eq!(
-        (instance.id, instance.job_name.as_str()),
-        (execution.instance_id, "job")
-    );
+    assert_eq!((instance.id, &*instance.job_name), (execution.instance_id, "job"));
     let step = operator.step_executions(execution.id).unwrap().remove(0);
-    assert_eq!(
-        (step.job_execution_id, step.step_name.as_str()),
-        (execution.id, "one")
-    );
+    assert_eq!((step.job_execution_id, &*step.step_name), (execution.id, "one"));
     assert!(started <= step.started && step.started <= step.ended.unwrap());
     assert_eq!(execution.name(), format!("job:{}:{}", instance.id, execution.id));
     assert!(!execution.name().contains(' '));
@@ -128,23 +117,19 @@ fn a_restart_overlays_the_first_executions_parameters() {
     let third = restart_with(&stage, second, [("c", "3")]);
     let shown = |execution| {
         let parameters = operator.parameters(execution).unwrap();
-        let shown: Vec<String> = parameters
+        let shown = parameters
             .iter()
-            .map(|(name, value)| format!("{name}={}", value.value.to_text()))
-            .collect();
-        shown.join(", ")
+            .map(|(name, value)| format!("{name}={}", value.value.to_text()));
+        shown.collect::<Vec<_>>().join(", ")
     };
     assert_eq!(shown(first), "a=1, fail=process one");
     assert_eq!(shown(second), "a=2, b=2, fail=process one");
-    assert_eq!(
-        shown(third),
-        "a=1, c=3, fail=process one",
-        "not those of the second execution"
-    );
+    // Not those of the second execution.
+    assert_eq!(shown(third), "a=1, c=3, fail=process one");
     assert_eq!(shown(stage.start("job", ())), "");
     // Any execution of the instance can be given.
     let fourth = restart_with(&stage, first, [("fail", "")]);
-    let instance = |execution| operator.job_execution(execution).unwrap().unwrap().instance_id;
+    let instance = |execution| job_execution(&stage, execution).instance_id;
     assert_eq!(instance(fourth), instance(first));
 }
 
@@ -156,25 +141,21 @@ fn a_running_instance_is_not_restarted() {
     let stage = Stage::new(&job(ONE));
     let (operator, gate) = (stage.operator(), Gate::at(&stage));
     let failed = stage.start("job", [("fail", "process one"), ("hold", "")]);
-    let running = operator
-        .restart(failed, [("fail", ""), ("hold", "until opened")])
-        .unwrap();
+    let held = [("fail", ""), ("hold", "until opened")];
+    let running = operator.restart(failed, held).unwrap();
     gate.pass("held");
     assert_eq!(operator.running_executions("job").unwrap(), [running]);
     assert_eq!(operator.progress(running).unwrap().steps[0].step, "one");
     assert_eq!(operator.progress(failed), None);
     for execution in [failed, running] {
         let error = operator.restart(execution, ()).unwrap_err();
-        assert!(
-            matches!(&error, JobOperatorError::JobRestart { cause: StartError::Running { execution, .. }, .. } if *execution == running),
-            "{error}"
-        );
+        let JobOperatorError::JobRestart { cause, .. } = error else {
+            panic!("{error}")
+        };
+        assert_matches!(cause, StartError::Running { execution, .. } if execution == running);
     }
     let stopped = operator.stop(failed).unwrap_err();
-    assert!(
-        matches!(stopped, JobOperatorError::JobExecutionNotRunning(_)),
-        "{stopped}"
-    );
+    assert_matches!(stopped, JobOperatorError::JobExecutionNotRunning(_));
     gate.open("go");
     assert_eq!(operator.wait(running).unwrap().status, BatchStatus::Completed);
 }
@@ -195,17 +176,14 @@ fn a_rejected_start_creates_no_rows() {
     assert_eq!(operator.job_instance_count("job").unwrap(), 0);
     let failed = stage.start("job", [("artifact", "Task"), ("fail", "process one")]);
     let error = operator.restart(failed, [("artifact", "Nobody")]).unwrap_err();
-    assert!(
-        matches!(
-            &error,
-            JobOperatorError::JobRestart {
-                cause: StartError::Definition(_),
-                ..
-            }
-        ),
-        "{error}"
+    assert_matches!(
+        error,
+        JobOperatorError::JobRestart {
+            cause: StartError::Definition(_),
+            ..
+        }
     );
-    let instance = operator.job_execution(failed).unwrap().unwrap().instance_id;
+    let instance = job_execution(&stage, failed).instance_id;
     assert_eq!(stage.executions(instance), [failed]);
 }
 
@@ -217,18 +195,12 @@ fn a_removed_job_is_known_by_its_executions() {
     let (stage, execution) = started(ONE, [("fail", "process one")]);
     stage.rewrite(r#"<job id="other"><step id="one"><batchlet ref="Task"/></step></job>"#);
     let operator = stage.another_runtime().job_operator();
-    assert_eq!(
-        operator.job_names().unwrap().into_iter().collect::<Vec<_>>(),
-        ["job", "other"]
-    );
+    assert!(operator.job_names().unwrap().iter().eq(["job", "other"]));
     assert_eq!(operator.job_instance_count("job").unwrap(), 1);
     let error = operator.restart(execution, ()).unwrap_err();
-    assert!(
-        matches!(&error, JobOperatorError::NoSuchJob { job, .. } if job == "job"),
-        "{error}"
-    );
+    assert_matches!(&error, JobOperatorError::NoSuchJob { job, .. } if job == "job");
     let error = operator.start("job", ()).unwrap_err();
-    assert!(matches!(error, JobOperatorError::NoSuchJob { .. }), "{error}");
+    assert_matches!(error, JobOperatorError::NoSuchJob { .. });
 }
 
 /// The operator is used from several threads, and outlives its runtime's variable.
@@ -240,18 +212,14 @@ fn the_operator_is_shared_between_threads() {
     let stage = Stage::new(&job(ONE));
     let operator = stage.operator();
     shared(&operator);
-    let runs: Vec<JobExecution> = std::thread::scope(|scope| {
-        let run = |operator: JobOperator| {
+    let runs = std::thread::scope(|scope| {
+        let run = || {
+            let operator = operator.clone();
             let execution = operator.start("job", ()).unwrap();
             operator.wait(execution).unwrap()
         };
-        let threads: Vec<_> = (0..4)
-            .map(|_| {
-                let operator = operator.clone();
-                scope.spawn(move || run(operator))
-            })
-            .collect();
-        threads.into_iter().map(|thread| thread.join().unwrap()).collect()
+        let threads = [(); 4].map(|()| scope.spawn(run));
+        threads.map(|thread| thread.join().unwrap())
     });
     assert!(runs.iter().all(|run| run.status == BatchStatus::Completed));
     let memory = BatchRuntime::builder()
@@ -266,7 +234,7 @@ fn the_operator_is_shared_between_threads() {
 /// Spec: OP-27, OP-28, OP-29, OP-30, OP-31
 #[test]
 fn callbacks_are_called_at_every_end() {
-    let stage = Stage::configured(&job(ONE), |builder| builder.stop_timeout(Duration::ZERO));
+    let stage = impatient(&job(ONE));
     let (operator, gate) = (stage.operator(), Gate::at(&stage));
     let calls = Arc::new(Mutex::new(Vec::new()));
     let callback = |name: &'static str| {
@@ -281,52 +249,45 @@ fn callbacks_are_called_at_every_end() {
     stage.start("job", ());
     let failed = stage.start("job", [("fail", "process one")]);
     operator.deregister_job_end_callback(first).unwrap();
-    let stopped = operator
-        .restart(failed, [("fail", ""), ("hold", "until opened")])
-        .unwrap();
+    let held = [("fail", ""), ("hold", "until opened")];
+    let stopped = operator.restart(failed, held).unwrap();
     gate.pass("held");
     assert!(!operator.stop(stopped).unwrap());
     gate.open("go");
     operator.wait(stopped).unwrap();
-    assert_eq!(
-        *calls.lock().unwrap(),
-        [
-            "first COMPLETED",
-            "last COMPLETED",
-            "first FAILED",
-            "last FAILED",
-            "last STOPPED"
-        ]
-    );
+    let expected = [
+        "first COMPLETED",
+        "last COMPLETED",
+        "first FAILED",
+        "last FAILED",
+        "last STOPPED",
+    ];
+    assert_eq!(*calls.lock().unwrap(), expected);
     for unknown in [first, CallbackId(77)] {
         let error = operator.deregister_job_end_callback(unknown).unwrap_err();
-        assert!(
-            matches!(error, JobOperatorError::CallbackDeregistration(id) if id == unknown.0),
-            "{error}"
-        );
+        assert_matches!(error, JobOperatorError::CallbackDeregistration(id) if id == unknown.0);
     }
 }
 
-/// The callback is called after the end is recorded: a stop is then too late.
+/// The callback is called after the end is recorded: a stop is then too late, and a job that waits for its own execution gets an error
+/// instead of a deadlock.
 ///
-/// Spec: OP-28, STATUS-23
+/// Spec: OP-28, OP-30, STATUS-23
 #[test]
 fn a_callback_is_called_after_the_end() {
     let stage = Stage::new(&job(ONE));
     let operator = stage.operator();
-    let (stopping, seen) = (operator.clone(), Arc::new(Mutex::new(Vec::new())));
+    let (own, seen) = (operator.clone(), Arc::new(Mutex::new(Vec::new())));
     let sink = Arc::clone(&seen);
-    operator
-        .register_job_end_callback(move |execution: &JobExecution| {
-            let refused = stopping.stop(execution.id).unwrap_err();
-            sink.lock().unwrap().push(refused.to_string());
-        })
-        .unwrap();
+    let callback = move |execution: &JobExecution| {
+        let refused = own.stop(execution.id).unwrap_err();
+        let waited = own.wait(execution.id).unwrap();
+        sink.lock().unwrap().push(format!("{refused}, {}", waited.status));
+    };
+    operator.register_job_end_callback(callback).unwrap();
     let execution = stage.start("job", ());
-    assert_eq!(
-        *seen.lock().unwrap(),
-        [format!("job execution {execution} is not running")]
-    );
+    let expected = format!("job execution {execution} is not running, COMPLETED");
+    assert_eq!(*seen.lock().unwrap(), [expected]);
 }
 
 /// Summaries are one line each and contain the values that the draft's operator shows.
@@ -334,74 +295,41 @@ fn a_callback_is_called_after_the_end() {
 /// Spec: OP-19, OP-20, OP-25, OP-26
 #[test]
 fn summaries_are_one_line() {
-    let stage = Stage::configured(&job(ONE), |builder| builder.stop_timeout(Duration::ZERO));
+    let stage = impatient(&job(ONE));
     let (operator, gate) = (stage.operator(), Gate::at(&stage));
     let unknown = JobExecutionId(77);
-    assert!(
-        matches!(operator.summary(unknown), Err(JobOperatorError::NoSuchJobExecution(id)) if id == unknown)
-    );
-    assert!(matches!(
-        operator.step_execution_summaries(unknown),
-        Err(JobOperatorError::NoSuchJobExecution(id)) if id == unknown
-    ));
+    let error = operator.summary(unknown).unwrap_err();
+    assert_matches!(error, JobOperatorError::NoSuchJobExecution(id) if id == unknown);
+    let error = operator.step_execution_summaries(unknown).unwrap_err();
+    assert_matches!(error, JobOperatorError::NoSuchJobExecution(id) if id == unknown);
     assert!(operator.running_job_instances("no such job").unwrap().is_empty());
 
     let running = operator.start("job", [("hold", "until opened")]).unwrap();
     gate.pass("held");
     let instances = operator.running_job_instances("job").unwrap();
     assert_eq!(
-        instances,
-        [operator.job_instance(instances[0].id).unwrap().unwrap()]
+        operator.job_instance(instances[0].id).unwrap().as_slice(),
+        instances
     );
     let summary = operator.summary(running).unwrap();
-    assert!(
-        summary.starts_with("job:1:1 STARTED, exit status UNKNOWN, created 20"),
-        "{summary}"
-    );
+    assert_starts(&summary, "job:1:1 STARTED, exit status UNKNOWN, created 20");
     assert!(summary.ends_with(", not ended"), "{summary}");
     gate.open("go");
     operator.wait(running).unwrap();
     assert!(operator.running_job_instances("job").unwrap().is_empty());
     let summary = operator.summary(running).unwrap();
-    assert!(
-        summary.contains("COMPLETED, exit status COMPLETED") && summary.contains(", ended 20"),
-        "{summary}"
-    );
+    assert_contains(&summary, "COMPLETED, exit status COMPLETED");
+    assert_contains(&summary, ", ended 20");
 
     let summaries = operator.step_execution_summaries(running).unwrap();
     let (id, summary) = summaries.first_key_value().unwrap();
-    assert!(
-        summary.starts_with("one COMPLETED, exit status DONE, started 20"),
-        "{summary}"
-    );
+    assert_starts(summary, "one COMPLETED, exit status DONE, started 20");
     let counters =
         "read 0, written 0, filtered 0, commits 0, rollbacks 0, read skips 0, process skips 0, write skips 0";
     assert!(summary.ends_with(counters), "{summary}");
-    assert_eq!(
-        operator.step_execution(running, *id).unwrap().unwrap().step_name,
-        "one"
-    );
+    let step = operator.step_execution(running, *id).unwrap().unwrap();
+    assert_eq!(step.step_name, "one");
     assert_eq!(operator.step_execution(unknown, *id).unwrap(), None);
-}
-
-/// A job that waits for its own execution gets an error instead of a deadlock.
-///
-/// Spec: OP-28, OP-30
-#[test]
-fn a_callback_may_wait_for_its_own_execution() {
-    let stage = Stage::new(&job(ONE));
-    let operator = stage.operator();
-    let (waiting, seen) = (operator.clone(), Arc::new(Mutex::new(Vec::new())));
-    let sink = Arc::clone(&seen);
-    operator
-        .register_job_end_callback(move |execution: &JobExecution| {
-            sink.lock()
-                .unwrap()
-                .push(waiting.wait(execution.id).unwrap().status);
-        })
-        .unwrap();
-    stage.start("job", ());
-    assert_eq!(*seen.lock().unwrap(), [BatchStatus::Completed]);
 }
 
 /// An execution of a complete instance is not abandoned, whichever of its executions completed it.
@@ -414,10 +342,6 @@ fn an_execution_of_a_complete_instance_cannot_be_abandoned() {
     let failed = stage.start("job", [("fail", "process one")]);
     restart_with(&stage, failed, [("fail", "")]);
     let error = operator.abandon(failed).unwrap_err();
-    assert!(
-        matches!(error, JobOperatorError::JobInstanceAlreadyComplete { execution, .. } if execution == failed),
-        "{error}"
-    );
-    let unchanged = operator.job_execution(failed).unwrap().unwrap();
-    assert_eq!(unchanged.status, BatchStatus::Failed);
+    assert_matches!(error, JobOperatorError::JobInstanceAlreadyComplete { execution, .. } if execution == failed);
+    assert_eq!(job_execution(&stage, failed).status, BatchStatus::Failed);
 }

@@ -1,7 +1,7 @@
 //! Helpers that write jobs of several elements, and artifacts for them.
 
-use batch_runtime::JobParameters;
 use batch_runtime::prelude::*;
+use batch_runtime::{BatchStatus, JobParameters};
 use batch_tests::stage::say;
 
 use crate::artifacts::{CallLog, Gate, started, story};
@@ -25,6 +25,11 @@ pub(crate) fn task(id: &str, attributes: &str, result: &str, transitions: &str) 
     )
 }
 
+/// Returns a step of `Task` that ends with `DONE`, the last of its job or flow.
+pub(crate) fn done(id: &str) -> String {
+    task(id, "", "DONE", "")
+}
+
 /// Returns a flow.
 pub(crate) fn flow(id: &str, attributes: &str, elements: &str) -> String {
     format!("<flow id=\"{id}\" {attributes}>\n{elements}</flow>\n")
@@ -44,114 +49,73 @@ pub(crate) fn decision(id: &str, answer: &str, transitions: &str) -> String {
 }
 
 /// Returns its property, and records the visible contexts.
-#[derive(BatchArtifact)]
-struct Choice {
-    #[batch_artifact]
-    log: CallLog,
-    #[batch_property]
-    answer: String,
-    #[batch_context]
-    job: JobContext,
-    #[batch_context]
-    step: Option<StepContext>,
-    #[batch_context]
-    flow: Option<FlowContext>,
-    #[batch_context]
-    split: Option<SplitContext>,
-}
-
-#[decider]
-impl Choice {
-    #[decide]
-    fn decide(&mut self) -> Result<String, BatchError> {
-        let mut seen = Vec::new();
-        let mut see = |kind: &str, id: &str, status: String, exit: Option<String>| {
-            seen.push(format!("{kind} {id} {status} {}", exit.unwrap_or_default()));
-        };
-        if let Some(step) = &self.step {
-            see(
-                "step",
-                step.id(),
-                step.batch_status().to_string(),
-                step.exit_status(),
-            );
-        }
-        if let Some(flow) = &self.flow {
-            see(
-                "flow",
-                flow.id(),
-                flow.batch_status().to_string(),
-                flow.exit_status(),
-            );
-        }
-        if let Some(split) = &self.split {
-            see(
-                "split",
-                split.id(),
-                split.batch_status().to_string(),
-                split.exit_status(),
-            );
-        }
-        self.log
-            .record(format!("decide of {} after {}", self.job.id(), seen.join(", ")))?;
-        Ok(self.answer.clone())
+#[decider("Choice")]
+fn choice(
+    #[batch_artifact] log: &CallLog,
+    #[batch_property] answer: &str,
+    #[batch_context] job: &JobContext,
+    #[batch_context] step: Option<StepContext>,
+    #[batch_context] flow: Option<FlowContext>,
+    #[batch_context] split: Option<SplitContext>,
+) -> Result<String, BatchError> {
+    let mut seen = Vec::new();
+    let mut see = |kind: &str, id: &str, status: BatchStatus, exit: Option<String>| {
+        seen.push(format!("{kind} {id} {status} {}", exit.unwrap_or_default()));
+    };
+    if let Some(step) = &step {
+        see("step", step.id(), step.batch_status(), step.exit_status());
     }
+    if let Some(flow) = &flow {
+        see("flow", flow.id(), flow.batch_status(), flow.exit_status());
+    }
+    if let Some(split) = &split {
+        see("split", split.id(), split.batch_status(), split.exit_status());
+    }
+    log.record(format!("decide of {} after {}", job.id(), seen.join(", ")))?;
+    Ok(answer.to_owned())
 }
 
 /// Records the enclosing contexts, and sets exit statuses of flow, split and job.
-#[derive(BatchArtifact)]
-struct Around {
-    #[batch_property]
-    log: String,
-    #[batch_property(name = "flow.exit")]
-    flow_exit: Option<String>,
-    #[batch_property(name = "split.exit")]
-    split_exit: Option<String>,
-    #[batch_property(name = "job.exit")]
-    job_exit: Option<String>,
-    #[batch_context]
-    job: JobContext,
-    #[batch_context]
-    step: StepContext,
-    #[batch_context]
-    flow: Option<FlowContext>,
-    #[batch_context]
-    split: Option<SplitContext>,
-}
-
-#[batchlet]
-impl Around {
-    #[process]
-    fn look(&self) -> Result<String, BatchError> {
-        let transient = self.job.transient_user_data::<String>()?.is_some();
-        self.job.set_transient_user_data(String::from("seen"));
-        if let Some(status) = &self.job_exit {
-            self.job.set_exit_status(Some(status));
-        }
-        let (mut of_flow, mut of_split) = ("none".to_owned(), "none".to_owned());
-        if let Some(flow) = &self.flow {
-            of_flow = format!("{} {}", flow.id(), flow.batch_status());
-            if self.flow_exit.is_some() {
-                flow.set_exit_status(self.flow_exit.as_deref());
-            }
-        }
-        if let Some(split) = &self.split {
-            of_split = format!("{} {}", split.id(), split.batch_status());
-            if self.split_exit.is_some() {
-                split.set_exit_status(self.split_exit.as_deref());
-            }
-        }
-        say(
-            &self.log,
-            format!(
-                "{}: job {} {} (seen before: {transient}), flow {of_flow}, split {of_split}",
-                self.step.id(),
-                self.job.id(),
-                self.job.batch_status()
-            ),
-        );
-        Ok("SEEN".into())
+#[batchlet("Around")]
+#[expect(clippy::too_many_arguments, reason = "it sees all contexts")]
+fn around(
+    #[batch_property] log: &str,
+    #[batch_property(name = "flow.exit")] flow_exit: Option<String>,
+    #[batch_property(name = "split.exit")] split_exit: Option<String>,
+    #[batch_property(name = "job.exit")] job_exit: Option<String>,
+    #[batch_context] job: &JobContext,
+    #[batch_context] step: &StepContext,
+    #[batch_context] flow: Option<FlowContext>,
+    #[batch_context] split: Option<SplitContext>,
+) -> Result<String, BatchError> {
+    let transient = job.transient_user_data::<String>()?.is_some();
+    job.set_transient_user_data(String::from("seen"));
+    if job_exit.is_some() {
+        job.set_exit_status(job_exit.as_deref());
     }
+    let (mut of_flow, mut of_split) = ("none".to_owned(), "none".to_owned());
+    if let Some(flow) = &flow {
+        of_flow = format!("{} {}", flow.id(), flow.batch_status());
+        if flow_exit.is_some() {
+            flow.set_exit_status(flow_exit.as_deref());
+        }
+    }
+    if let Some(split) = &split {
+        of_split = format!("{} {}", split.id(), split.batch_status());
+        if split_exit.is_some() {
+            split.set_exit_status(split_exit.as_deref());
+        }
+    }
+    let of_job = format!(
+        "job {} {} (seen before: {transient})",
+        job.id(),
+        job.batch_status()
+    );
+    say(
+        log,
+        format!("{}: {of_job}, flow {of_flow}, split {of_split}", step.id()),
+    );
+    Ok("SEEN".into())
 }
 
 /// Waits until the number of instances in its property run at the same time; then ends, fails, or waits to be

@@ -1,12 +1,13 @@
 //! The counters of a step in its instance: an interruption must not change what limits, deciders and reports see.
 
+use batch_runtime::JobExecutionId;
 use batch_runtime::execution::{Metric, MetricName};
 use batch_runtime::prelude::*;
-use batch_runtime::{BatchStatus, JobExecutionId};
 use batch_tests::stage::{Stage, say};
+use insta::assert_snapshot;
 
-use crate::artifacts::{job_execution, restart_with};
-use crate::faults::{Oops, RULES, faulty_job, faulty_stage, make_table};
+use crate::artifacts::{assert_completed, chosen, restart_with};
+use crate::faults::{Oops, RULES, faulty, make_table};
 
 /// Records the counters of the step that has ended, and is asked about it.
 #[derive(BatchArtifact)]
@@ -19,18 +20,10 @@ struct Counts {
 
 impl Counts {
     fn say(&self, who: &str) {
+        use MetricName::{ProcessSkipCount, ReadSkipCount};
         let skips = |metrics: Vec<Metric>| -> i64 {
-            let of = |metric: &Metric| {
-                matches!(
-                    metric.name,
-                    MetricName::ReadSkipCount | MetricName::ProcessSkipCount
-                )
-            };
-            metrics
-                .iter()
-                .filter(|metric| of(metric))
-                .map(|metric| metric.value)
-                .sum()
+            let is_skips = |metric: &&Metric| matches!(metric.name, ReadSkipCount | ProcessSkipCount);
+            metrics.iter().filter(is_skips).map(|metric| metric.value).sum()
         };
         let (all, here) = (skips(self.step.metrics()), skips(self.step.execution_metrics()));
         say(&self.log, format!("{who}: {all} skips, {here} in this execution"));
@@ -39,50 +32,25 @@ impl Counts {
 
 #[step_listener("Counts")]
 impl Counts {
-    #[before_step]
-    fn before(&mut self) {}
     #[after_step]
     fn after(&mut self) {
         self.say("listener");
     }
 }
 
-#[derive(BatchArtifact)]
-struct Asked {
-    #[batch_property(name = "log")]
-    log: String,
-    #[batch_context]
-    step: StepContext,
-}
-
-#[decider]
-impl Asked {
-    #[decide]
-    fn decide(&mut self) -> String {
-        let counts = Counts {
-            log: self.log.clone(),
-            step: self.step.clone(),
-        };
-        counts.say("decider");
-        "ON".into()
-    }
+#[decider("Asked")]
+fn asked(#[batch_property] log: &str, #[batch_context] step: &StepContext) -> String {
+    let (log, step) = (log.to_owned(), step.clone());
+    Counts { log, step }.say("decider");
+    "ON".into()
 }
 
 /// Fails as long as the parameter is set.
-#[derive(BatchArtifact)]
-struct Unless {
-    #[batch_property(name = "fail", value = "no")]
-    fail: String,
-}
-
-#[batchlet]
-impl Unless {
-    #[process]
-    fn process(&self) -> Result<String, BatchError> {
-        match self.fail.as_str() {
-            "yes" => Err(BatchError::msg("not yet")),
-            _ => Ok("DONE".into()),
-        }
+#[batchlet("Unless")]
+fn unless(#[batch_property(value = "no")] fail: &str) -> Result<String, BatchError> {
+    match fail {
+        "yes" => Err(BatchError::msg("not yet")),
+        _ => Ok("DONE".into()),
     }
 }
 
@@ -99,19 +67,19 @@ fn xml() -> String {
     )
 }
 
-fn counters(stage: &Stage, execution: JobExecutionId) -> Vec<(String, u32, i64, i64, i64)> {
+/// Returns of each step its executions, reads, writes and skips.
+fn totals(stage: &Stage, execution: JobExecutionId) -> Vec<String> {
     let totals = stage.operator().step_totals(execution).unwrap();
-    let counters = totals.iter().map(|total| {
-        let counters = total.counters;
-        (
-            total.step_name.clone(),
-            total.executions,
-            counters.reads,
-            counters.writes,
-            counters.skips(),
+    let shown = totals.iter().map(|total| {
+        let (name, runs, c) = (&total.step_name, total.executions, total.counters);
+        format!(
+            "{name}: {runs} executions, {} read, {} written, {} skipped",
+            c.reads,
+            c.writes,
+            c.skips()
         )
     });
-    counters.collect()
+    shown.collect()
 }
 
 /// Metrics, deciders and totals count the executions of the step since it last completed; the row of each has its own counters.
@@ -121,50 +89,30 @@ fn counters(stage: &Stage, execution: JobExecutionId) -> Vec<(String, u32, i64, 
 fn counters_are_those_of_the_instance() {
     let stage = Stage::new(&xml());
     make_table(&stage);
-    let failing = [
-        ("faults", "process 2: Skip; process 4: Skip; read 6: Fatal x1"),
-        ("items", "8"),
-        ("fail", "yes"),
-    ];
-    let first = stage.start("job", failing);
-    assert_eq!(
-        stage.log().last().unwrap(),
-        "listener: 2 skips, 2 in this execution"
-    );
-    assert_eq!(counters(&stage, first), [("copy".to_owned(), 1, 4, 2, 2)]);
+    let faults = "process 2: Skip; process 4: Skip; read 6: Fatal x1";
+    let first = stage.start("job", [("faults", faults), ("items", "8"), ("fail", "yes")]);
+    assert_snapshot!(stage.log().last().unwrap(), @"listener: 2 skips, 2 in this execution");
+    let of_first = ["copy: 1 executions, 4 read, 2 written, 2 skipped"];
+    assert_eq!(totals(&stage, first), of_first);
 
     let faults = ("faults", "process 7: Skip");
     let second = restart_with(&stage, first, [faults, ("items", "8"), ("fail", "yes")]);
-    let said: Vec<String> = stage
-        .log()
-        .into_iter()
-        .filter(|said| said.contains("skips"))
-        .collect();
-    assert_eq!(
-        said,
-        [
-            "listener: 3 skips, 1 in this execution",
-            "decider: 3 skips, 1 in this execution"
-        ]
-    );
-    let all = ("copy".to_owned(), 2, 8, 5, 3);
-    assert_eq!(
-        counters(&stage, second),
-        [all.clone(), ("last".to_owned(), 1, 0, 0, 0)]
-    );
-    assert_eq!(counters(&stage, first), [("copy".to_owned(), 1, 4, 2, 2)]);
+    let said = [
+        "listener: 3 skips, 1 in this execution",
+        "decider: 3 skips, 1 in this execution",
+    ];
+    assert_eq!(chosen(&stage, &["listener", "decider"]), said);
+    let copy = "copy: 2 executions, 8 read, 5 written, 3 skipped";
+    let last = "last: 1 executions, 0 read, 0 written, 0 skipped";
+    assert_eq!(totals(&stage, second), [copy, last]);
+    assert_eq!(totals(&stage, first), of_first);
 
     // The step is complete; the decider is asked again.
     let third = restart_with(&stage, second, [faults, ("items", "8"), ("fail", "no")]);
-    let said: Vec<String> = stage
-        .log()
-        .into_iter()
-        .filter(|said| said.contains("skips"))
-        .collect();
-    assert_eq!(said, ["decider: 3 skips, 1 in this execution"]);
-    assert_eq!(counters(&stage, third), [all, ("last".to_owned(), 2, 0, 0, 0)]);
-    let ended = job_execution(&stage, third);
-    assert_eq!(ended.status, BatchStatus::Completed, "{}", ended.exit_message);
+    assert_eq!(chosen(&stage, &["listener", "decider"]), said[1..]);
+    let last = "last: 2 executions, 0 read, 0 written, 0 skipped";
+    assert_eq!(totals(&stage, third), [copy, last]);
+    assert_completed(&stage, third);
 }
 
 /// Reads its input from the start again, because it has no checkpoint.
@@ -176,35 +124,23 @@ struct FromStart {
 #[item_reader]
 impl FromStart {
     #[open]
-    fn open(&mut self, _: Option<()>) {
+    fn open(&mut self) {
         self.next = 1;
     }
     #[read_item]
     fn read(&mut self) -> Option<u64> {
-        let number = self.next;
         self.next += 1;
-        (number <= 4).then_some(number)
+        (self.next <= 5).then_some(self.next - 1)
     }
-    #[get_checkpoint_info]
-    fn checkpoint(&mut self) {}
 }
 
 /// Rejects the first number, and cannot process the last one while the parameter is set.
-#[derive(BatchArtifact)]
-struct RejectsFirst {
-    #[batch_property(name = "fail", value = "no")]
-    fail: String,
-}
-
-#[item_processor]
-impl RejectsFirst {
-    #[process_item]
-    fn process(&mut self, number: u64) -> Result<Option<u64>, Oops> {
-        match number {
-            1 => Err(Oops::Skip),
-            4 if self.fail == "yes" => Err(Oops::Fatal),
-            _ => Ok(Some(number)),
-        }
+#[item_processor("RejectsFirst")]
+fn rejects_first(number: u64, #[batch_property(value = "no")] fail: &str) -> Result<Option<u64>, Oops> {
+    match number {
+        1 => Err(Oops::Skip),
+        4 if fail == "yes" => Err(Oops::Fatal),
+        _ => Ok(Some(number)),
     }
 }
 
@@ -224,8 +160,7 @@ fn the_count_starts_over_with_the_input() {
         assert_eq!(stage.log(), ["listener: 1 skips, 1 in this execution"]);
         execution = restart_with(&stage, execution, [("fail", fail)]);
     }
-    let ended = job_execution(&stage, execution);
-    assert_eq!(ended.status, BatchStatus::Completed, "{}", ended.exit_message);
+    assert_completed(&stage, execution);
 }
 
 /// Eight different numbers, so that none can stand in the column of another.
@@ -234,7 +169,7 @@ fn the_count_starts_over_with_the_input() {
 #[test]
 fn each_counter_has_its_column() {
     let limits = r#"commit-interval="5" skip-limit="10" retry-limit="10""#;
-    let stage = faulty_stage(&faulty_job("", "TableOut", limits, RULES));
+    let stage = faulty("", "TableOut", limits, RULES);
     let faults = "read 3: Skip; process 5: Skip; process 6: Skip; has n8: @Skip; has n9: @Skip; has n16: @Skip; \
                   has n17: @Retry x5";
     let parameters = [("faults", faults), ("items", "30"), ("filter.every", "7")];

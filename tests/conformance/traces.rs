@@ -3,11 +3,11 @@
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 
-use batch_runtime::BatchStatus;
 use batch_runtime::observer::{JobEvent, JobObserver, JobTrace};
 use batch_tests::stage::Stage;
+use insta::assert_snapshot;
 
-use super::artifacts::{job, job_execution, restart_with};
+use super::artifacts::{assert_completed, job, restart_with};
 
 /// Chooses `job-1`, `job-2` and so on, and records what events have.
 #[derive(Clone, Default)]
@@ -32,10 +32,10 @@ impl Tracing {
     fn seen(&self, stage: &Stage) -> Vec<String> {
         stage.operator().flush_observers();
         let seen = self.seen.lock().unwrap();
-        let mut seen: Vec<_> = seen
-            .iter()
-            .map(|(execution, trace)| format!("{execution}: {:?} after {:?}", trace.context, trace.previous))
-            .collect();
+        let shown = |(execution, trace): &(i64, JobTrace)| {
+            format!("{execution}: {:?} after {:?}", trace.context, trace.previous)
+        };
+        let mut seen: Vec<_> = seen.iter().map(shown).collect();
         seen.dedup();
         seen
     }
@@ -51,24 +51,19 @@ fn an_execution_keeps_its_trace() {
     let stage = Stage::configured(&xml, |builder| {
         // The first observer that traces counts.
         let silent = |_: &JobEvent| {};
-        builder
-            .observer(silent)
-            .observer(tracing.clone())
-            .observer(Tracing::default())
+        let builder = builder.observer(silent).observer(tracing.clone());
+        builder.observer(Tracing::default())
     });
     let failed = stage.start("job", [("fail", "process one")]);
     let failed = restart_with(&stage, failed, [("fail", "process one")]);
     restart_with(&stage, failed, [("fail", "")]);
     stage.start("job", ());
-    assert_eq!(
-        tracing.seen(&stage),
-        [
-            r#"1: Some("job-1") after None"#,
-            r#"2: Some("job-2") after Some("job-1")"#,
-            r#"3: Some("job-3") after Some("job-2")"#,
-            r#"4: Some("job-4") after None"#,
-        ]
-    );
+    assert_snapshot!(tracing.seen(&stage).join("\n"), @r#"
+    1: Some("job-1") after None
+    2: Some("job-2") after Some("job-1")
+    3: Some("job-3") after Some("job-2")
+    4: Some("job-4") after None
+    "#);
 }
 
 /// Without an observer that traces, nothing is stored, and the events have no trace.
@@ -105,7 +100,6 @@ fn a_tracer_may_panic() {
     let xml = job(r#"<step id="one"><batchlet ref="Task"/></step>"#);
     let stage = Stage::configured(&xml, |builder| builder.observer(Falls).observer(tracing.clone()));
     let execution = stage.start("job", ());
-    let ended = job_execution(&stage, execution);
-    assert_eq!(ended.status, BatchStatus::Completed);
+    assert_completed(&stage, execution);
     assert_eq!(tracing.seen(&stage), [r#"1: Some("job-1") after None"#]);
 }

@@ -7,30 +7,21 @@ use batch_tests::fleet::until;
 use batch_tests::stage::{Stage, say};
 use insta::assert_snapshot;
 
-use super::artifacts::{Gate, job, refused, restart_with};
+use super::artifacts::{Gate, assert_matches, job, job_execution, refused, restart_with};
 
 /// Logs its name, and passes the gate of this name.
-#[derive(BatchArtifact)]
-struct TurnHolder {
-    #[batch_property]
-    log: String,
-    #[batch_property]
-    folder: String,
-    #[batch_property]
-    name: String,
-}
-
 #[batchlet("TurnHolder")]
-impl TurnHolder {
-    #[process]
-    fn process(&self) -> Result<String, BatchError> {
-        say(&self.log, &self.name);
-        match self.name.as_str() {
-            "fails" => Err(BatchError::msg("as requested")),
-            name => {
-                Gate::of(&self.folder).pass(name);
-                Ok("DONE".into())
-            }
+fn turn_holder(
+    #[batch_property] log: &str,
+    #[batch_property] folder: &str,
+    #[batch_property] name: &str,
+) -> Result<String, BatchError> {
+    say(log, name);
+    match name {
+        "fails" => Err(BatchError::msg("as requested")),
+        name => {
+            Gate::of(folder).pass(name);
+            Ok("DONE".into())
         }
     }
 }
@@ -70,8 +61,7 @@ fn executions_wait_for_their_turn() {
     let fourth = queue(&stage, "d", first);
     assert_eq!(operator.waits_for(first).unwrap(), None);
     assert_eq!(operator.waits_for(third).unwrap(), Some(first));
-    let status = |id| operator.job_execution(id).unwrap().unwrap().status;
-    assert_eq!(status(second), BatchStatus::Starting);
+    assert_eq!(job_execution(&stage, second).status, BatchStatus::Starting);
 
     operator.stop(third).unwrap();
     assert_eq!(operator.wait(third).unwrap().status, BatchStatus::Stopped);
@@ -88,6 +78,10 @@ fn executions_wait_for_their_turn() {
     assert_eq!(stage.log(), ["a", "b", "d", "c"]);
 }
 
+fn assert_one_at_a_time(cause: StartError, running: JobExecutionId) {
+    assert_matches!(cause, StartError::OneAtATime { execution } if execution == running);
+}
+
 /// With `one`, a second execution of the job is rejected and leaves nothing in the repository.
 ///
 /// Spec: TURN-01
@@ -97,10 +91,7 @@ fn a_second_execution_is_rejected() {
     let operator = stage.operator();
     let first = begin(&stage, "a");
     match operator.launch("job", [("name", "b")]) {
-        Err(JobOperatorError::JobStart {
-            cause: StartError::OneAtATime { execution },
-            ..
-        }) => assert_eq!(execution, first),
+        Err(JobOperatorError::JobStart { cause, .. }) => assert_one_at_a_time(cause, first),
         other => panic!("{other:?}"),
     }
     assert_snapshot!(refused(&stage, "job", [("name", "b")]), @"cannot start job `job`: its executions run one at a time (`batch.job.concurrency`), and execution 1 has not ended; stop it first, or wait");
@@ -112,21 +103,13 @@ fn a_second_execution_is_rejected() {
     assert_eq!(operator.wait(failed).unwrap().status, BatchStatus::Failed);
     let next = begin(&stage, "b");
     match operator.restart(failed, [("name", "b")]) {
-        Err(JobOperatorError::JobRestart {
-            cause: StartError::OneAtATime { execution },
-            ..
-        }) => assert_eq!(execution, next),
+        Err(JobOperatorError::JobRestart { cause, .. }) => assert_one_at_a_time(cause, next),
         other => panic!("{other:?}"),
     }
     Gate::at(&stage).open("b");
     operator.wait(next).unwrap();
-    assert_eq!(
-        operator
-            .job_executions(operator.job_execution(failed).unwrap().unwrap().instance_id)
-            .unwrap()
-            .len(),
-        1
-    );
+    let instance = job_execution(&stage, failed).instance_id;
+    assert_eq!(stage.executions(instance), [failed]);
     restart_with(&stage, failed, [("name", "b")]);
 }
 

@@ -3,8 +3,10 @@
 use batch_runtime::prelude::*;
 use batch_runtime::xml::{Diagnostic, Severity};
 use batch_tests::stage::Stage;
+use insta::assert_snapshot;
 
-use super::artifacts::job;
+use super::artifacts::{assert_contains, assert_starts, job};
+use super::sequence::flow;
 
 fn warnings(elements: &str) -> Vec<Diagnostic> {
     let stage = Stage::new(&job(elements));
@@ -14,19 +16,13 @@ fn warnings(elements: &str) -> Vec<Diagnostic> {
     warnings
 }
 
-/// A writer outside of the transaction that does not know where its output ended.
-#[derive(BatchArtifact)]
-struct Anywhere;
-
-#[item_writer]
-impl Anywhere {
-    #[open]
-    fn open(&mut self, _: Option<()>) {}
-    #[write_items]
-    fn write(&mut self, _labels: &[String]) {}
-    #[get_checkpoint_info]
-    fn checkpoint(&mut self) {}
+fn help(one: &Diagnostic) -> &str {
+    one.help.as_deref().unwrap()
 }
+
+/// A writer outside of the transaction that does not know where its output ended.
+#[item_writer("Anywhere")]
+fn anywhere(_labels: &[String]) {}
 
 /// Spec: LOADER-08
 #[test]
@@ -39,17 +35,8 @@ fn a_writer_without_transaction_and_checkpoint_is_reported() {
         panic!("{found:?}")
     };
     assert_eq!((one.code, one.span.text()), ("ART0009", "Anywhere"));
-    assert_eq!(
-        one.message,
-        "writer `Anywhere` cannot know where its output ended: after a crash, items may be missing or written again"
-    );
-    assert!(
-        one.help
-            .as_deref()
-            .unwrap()
-            .contains("write through `tx: &mut ChunkTransaction`"),
-        "{one}"
-    );
+    assert_snapshot!(one.message, @"writer `Anywhere` cannot know where its output ended: after a crash, items may be missing or written again");
+    assert_contains(help(one), "write through `tx: &mut ChunkTransaction`");
 }
 
 /// An error of a service that may be asked again.
@@ -102,30 +89,24 @@ impl ServiceNumbers {
 /// Spec: CHUNK-RETRY-02
 #[test]
 fn retryable_errors_of_reader_and_processor_are_reported() {
-    let in_job = |job: &str,
-                  properties: &str,
-                  reader: &str,
-                  processor: &str,
-                  class: &str|
-     -> Vec<Diagnostic> {
+    let in_job = |job: &str, properties: &str, artifacts: &str, class: &str| -> Vec<Diagnostic> {
         let mut found = warnings(&format!(
-            r#"{job}<step id="one">{properties}<chunk reader="{reader}" processor="{processor}" writer="Lines" retry-limit="3">
+            r#"{job}<step id="one">{properties}<chunk {artifacts} writer="Lines" retry-limit="3">
                  <retryable-exception-classes><include class="{class}"/><exclude class="Excluded"/></retryable-exception-classes>
                </chunk></step>"#
         ));
         found.retain(|one| one.code == "ART0027");
         found
     };
-    let found = |properties: &str, reader: &str, processor: &str, class: &str| {
-        in_job("", properties, reader, processor, class)
-    };
+    let asking = r#"reader="Numbers" processor="AskService""#;
+    let both = r#"reader="ServiceNumbers" processor="AskService""#;
     for class in [
         "com.example.Offline",
         "Offline",
         "ServiceError",
         "java.io.IOException",
     ] {
-        let [one] = &found("", "Numbers", "AskService", class)[..] else {
+        let [one] = &in_job("", "", asking, class)[..] else {
             panic!("{class}")
         };
         assert_eq!(one.span.text(), class);
@@ -133,44 +114,39 @@ fn retryable_errors_of_reader_and_processor_are_reported() {
             "the error type of item processor `AskService` includes the class `{class}`, but only errors of the writer are retried"
         );
         assert_eq!(one.message, expected);
-        assert!(
-            one.help.as_deref().unwrap().contains("`batch.retry.input`"),
-            "{one}"
-        );
+        assert_contains(help(one), "`batch.retry.input`");
     }
-    let both = found("", "ServiceNumbers", "AskService", "Offline");
-    assert_eq!(both.len(), 2, "{both:?}");
-    assert!(
-        both[0]
-            .message
-            .starts_with("the error type of item reader `ServiceNumbers`"),
-        "{both:?}"
+    let found = in_job("", "", both, "Offline");
+    assert_eq!(found.len(), 2, "{found:?}");
+    assert_starts(
+        &found[0].message,
+        "the error type of item reader `ServiceNumbers`",
     );
-    assert_eq!(found("", "Numbers", "AskService", "TableError").len(), 0);
-    assert_eq!(found("", "Numbers", "Labels", "Offline").len(), 0);
-    assert_eq!(found("", "Numbers", "AskService", "Excluded").len(), 0);
-    for value in ["true", "false"] {
-        let said =
-            format!(r#"<properties><property name="batch.retry.input" value="{value}"/></properties>"#);
-        let in_step = found(&said, "ServiceNumbers", "AskService", "Offline");
-        let in_job = in_job(&said, "", "ServiceNumbers", "AskService", "Offline");
-        assert_eq!((in_step.len(), in_job.len()), (0, 0), "{value}");
+    let intended = |value: &str| list("batch.retry.input", value);
+    for (job, properties, artifacts, class) in [
+        ("", "", asking, "TableError"),
+        ("", "", r#"reader="Numbers" processor="Labels""#, "Offline"),
+        ("", "", asking, "Excluded"),
+        ("", &*intended("true"), both, "Offline"),
+        ("", &*intended("false"), both, "Offline"),
+        (&*intended("true"), "", both, "Offline"),
+        (&*intended("false"), "", both, "Offline"),
+    ] {
+        assert_eq!(
+            in_job(job, properties, artifacts, class).len(),
+            0,
+            "{job} {properties} {class}"
+        );
     }
 }
 
 /// Spec: BPROP-11, JSL-CHPROP-07
 #[test]
 fn an_unused_property_is_likely_misspelt() {
-    let property = r#"<properties><property name="itmes" value="3"/></properties>"#;
-    let found = warnings(&format!(
-        r#"<step id="one"><chunk reader="Numbers" processor="Labels" writer="Lines">{property}</chunk></step>"#
-    ));
+    let found = warnings(&chunk("one", "", &list("itmes", "3")));
     let unused = found.iter().find(|one| one.code == "ART0010").unwrap();
     assert_eq!(unused.span.text(), "itmes");
-    assert_eq!(
-        unused.message,
-        "no artifact in scope declares the property `itmes`"
-    );
+    assert_snapshot!(unused.message, @"no artifact in scope declares the property `itmes`");
     assert_eq!(unused.help.as_deref(), Some("did you mean `items`?"));
 }
 
@@ -178,10 +154,8 @@ fn an_unused_property_is_likely_misspelt() {
 fn unused(elements: &str) -> Vec<(String, Option<String>)> {
     let mut found = warnings(elements);
     found.retain(|one| one.code == "ART0010");
-    found
-        .into_iter()
-        .map(|one| (one.span.to_string(), one.help))
-        .collect()
+    let found = found.into_iter().map(|one| (one.span.to_string(), one.help));
+    found.collect()
 }
 
 fn chunk(step: &str, of_step: &str, of_chunk: &str) -> String {
@@ -190,8 +164,13 @@ fn chunk(step: &str, of_step: &str, of_chunk: &str) -> String {
     )
 }
 
-fn list(name: &str, more: &str) -> String {
-    format!(r#"<properties><property name="{name}" value="3"{more}/></properties>"#)
+fn list(name: &str, value: &str) -> String {
+    format!(r#"<properties><property name="{name}" value="{value}"/></properties>"#)
+}
+
+/// A property for one artifact of a chunk.
+fn targeted(name: &str, target: &str) -> String {
+    list(name, "3").replace("/>", &format!(" target=\"{target}\"/>"))
 }
 
 /// Each `<property>` is checked, not each name: one that is used at one place may be unused at another.
@@ -199,41 +178,34 @@ fn list(name: &str, more: &str) -> String {
 /// Spec: BPROP-11, JSL-CHPROP-04, JSL-CHPROP-07
 #[test]
 fn a_property_out_of_reach_is_reported_at_each_place() {
-    let out_of_reach = |taker: &str| {
-        Some(format!(
-            "`{taker}` declares it, but is not in scope: check the place of the property and its `target`"
-        ))
-    };
-    let one = |elements: &str| {
-        let found = unused(elements);
-        assert_eq!(found.len(), 1, "{found:?}");
-        found[0].1.clone()
-    };
-    // The wrong target, in the chunk and in the step.
-    let wrong = list("items", r#" target="writer""#);
-    assert_eq!(one(&chunk("one", "", &wrong)), out_of_reach("Numbers"));
-    assert_eq!(one(&chunk("one", &wrong, "")), out_of_reach("Numbers"));
-    // The wrong step, also where its context would show it.
     let task = |lists: &str| format!(r#"<step id="two">{lists}<batchlet ref="Task"/></step>"#);
-    let both = chunk("one", "", "").replace("<step ", r#"<step next="two" "#);
-    assert_eq!(
-        one(&(both.clone() + &task(&list("items", "")))),
-        out_of_reach("Numbers")
-    );
+    let then = |chunk: String| chunk.replace("<step ", r#"<step next="two" "#);
+    let (both, items) = (then(chunk("one", "", "")), list("items", "3"));
+    for wrong in [
+        // The wrong target, in the chunk and in the step.
+        chunk("one", "", &targeted("items", "writer")),
+        chunk("one", &targeted("items", "writer"), ""),
+        // The wrong step, also where its context would show it.
+        both.clone() + &task(&items),
+    ] {
+        let [(_, Some(help))] = &unused(&wrong)[..] else {
+            panic!("{wrong}")
+        };
+        let expected =
+            "`Numbers` declares it, but is not in scope: check the place of the property and its `target`";
+        assert_eq!(help, expected, "{wrong}");
+    }
     // A name that is misspelt twice is reported twice.
-    let misspelt = chunk("one", "", &list("itmes", "")).replace("<step ", r#"<step next="two" "#)
-        + &chunk("two", "", &list("itmes", ""));
-    let found = unused(&misspelt);
+    let itmes = list("itmes", "3");
+    let found = unused(&(then(chunk("one", "", &itmes)) + &chunk("two", "", &itmes)));
     assert!(found.len() == 2 && found[0].0 != found[1].0, "{found:?}");
     // Properties that are used, or meant for a context, are right; so are those that an artifact of a flow uses.
+    let of_context = list("of.the.context", "3");
     for right in [
-        chunk("one", "", &list("items", "")),
-        chunk("one", &list("items", r#" target="reader""#), ""),
-        both + &task(&list("of.the.context", "")),
-        format!(
-            r#"<flow id="f">{}</flow>"#,
-            chunk("one", &list("of.the.context", ""), "")
-        ),
+        chunk("one", "", &items),
+        chunk("one", &targeted("items", "reader"), ""),
+        both + &task(&of_context),
+        flow("f", "", &chunk("one", &of_context, "")),
     ] {
         assert_eq!(unused(&right), [], "{right}");
     }
@@ -245,19 +217,20 @@ fn the_properties_of_the_runtime_are_taken_at_their_place_only() {
     let step = |name: &str| {
         format!(
             r#"<step id="one">{}<batchlet ref="Task"/></step>"#,
-            list(name, "")
+            list(name, "3")
         )
     };
-    assert_eq!(unused(&step("batch.step.timeout")), []);
-    let found = unused(&step("batch.step.timeuot"));
-    let help = Some("did you mean `batch.step.timeout`?".to_owned());
-    assert_eq!(found.iter().map(|one| one.1.clone()).collect::<Vec<_>>(), [help]);
     // Some are properties of a job only.
-    let of_job = |name: &str| format!("{}{}", list(name, ""), step("batch.step.timeout"));
+    let of_job = |name: &str| list(name, "3") + &step("batch.step.timeout");
+    assert_eq!(unused(&step("batch.step.timeout")), []);
     assert_eq!(unused(&of_job("batch.job.deadline")), []);
-    let found = unused(&of_job("batch.job.deadlnie"));
-    let help = Some("did you mean `batch.job.deadline`?".to_owned());
-    assert_eq!(found.iter().map(|one| one.1.clone()).collect::<Vec<_>>(), [help]);
+    for (elements, right) in [
+        (step("batch.step.timeuot"), "batch.step.timeout"),
+        (of_job("batch.job.deadlnie"), "batch.job.deadline"),
+    ] {
+        let helps = unused(&elements).into_iter().map(|one| one.1);
+        assert!(helps.eq([Some(format!("did you mean `{right}`?"))]), "{elements}");
+    }
 }
 
 /// A file that cannot be read, even by the superuser, is reported as invalid: here a link that leads nowhere.
@@ -288,16 +261,11 @@ fn a_property_of_the_runtime_belongs_to_the_step() {
              <properties><property name="batch.retry.input" value="true"/><property name="batch.job.timeout" value="9"/></properties>
            </chunk></step>"#,
     );
-    let helps: Vec<_> = found
+    let helps = found
         .iter()
-        .map(|one| (one.span.text(), one.help.as_deref().unwrap()))
-        .collect();
-    let expected = [
-        (
-            "batch.retry.input",
-            "it belongs to the properties of its step or job",
-        ),
-        ("batch.job.timeout", "it belongs to the properties of its job"),
-    ];
-    assert_eq!(helps, expected);
+        .map(|one| format!("{} {}", one.span.text(), help(one)));
+    assert_snapshot!(helps.collect::<Vec<_>>().join("\n"), @r"
+    batch.retry.input it belongs to the properties of its step or job
+    batch.job.timeout it belongs to the properties of its job
+    ");
 }

@@ -1,46 +1,8 @@
 //! Cases: a configuration of a chunk step, and the items that fail, with place and error.
 
-use std::fmt;
-
-use batch_runtime::prelude::*;
 use proptest::prelude::*;
 
-/// The class of an error.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, BatchException)]
-pub(crate) enum Class {
-    Skip,
-    Retry,
-    /// Retryable and skippable.
-    Both,
-    /// Retryable with no rollback.
-    Soft,
-    /// Retryable with no rollback, and skippable.
-    SoftSkip,
-    /// In the no-rollback list only.
-    NoRollback,
-    Fatal,
-    Panic,
-}
-
-impl fmt::Display for Class {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{self:?}")
-    }
-}
-
-impl std::error::Error for Class {}
-
-/// Returns the children of the chunk element that configure the classes accordingly.
-pub(crate) const RULES: &str = r#"
-  <skippable-exception-classes>
-    <include class="Skip"/><include class="Both"/><include class="SoftSkip"/>
-  </skippable-exception-classes>
-  <retryable-exception-classes>
-    <include class="Retry"/><include class="Both"/><include class="Soft"/><include class="SoftSkip"/>
-  </retryable-exception-classes>
-  <no-rollback-exception-classes>
-    <include class="Soft"/><include class="SoftSkip"/><include class="NoRollback"/>
-  </no-rollback-exception-classes>"#;
+pub(crate) use crate::faults::{Oops as Class, RULES};
 
 impl Class {
     pub(crate) fn is_skippable(self) -> bool {
@@ -76,6 +38,13 @@ pub(crate) struct Fault {
     pub(crate) after: u32,
     /// The writer names the item; the reader moves on to the next one.
     pub(crate) named: bool,
+}
+
+impl Fault {
+    fn thrown(&self) -> Thrown {
+        let Self { class, named, .. } = *self;
+        Thrown { class, named }
+    }
 }
 
 /// A configuration and its faults.
@@ -116,7 +85,7 @@ impl Case {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Plan(Vec<Fault>);
 
-/// Returns the error of a call.
+/// The error of a call.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Thrown {
     pub(crate) class: Class,
@@ -130,39 +99,26 @@ impl Plan {
 
     /// Returns the error of a call about one item.
     pub(crate) fn throws(&mut self, phase: Phase, item: u64) -> Option<Thrown> {
-        let fault = self
-            .0
-            .iter_mut()
-            .find(|fault| fault.phase == phase && fault.item == item && fault.times > 0)?;
+        let is_due = |fault: &&mut Fault| fault.phase == phase && fault.item == item && fault.times > 0;
+        let fault = self.0.iter_mut().find(is_due)?;
         fault.times -= 1;
-        Some(Thrown {
-            class: fault.class,
-            named: fault.named,
-        })
+        Some(fault.thrown())
     }
 
     /// Returns the first item of a call of the writer that fails, with its place in the list.
     pub(crate) fn write(&mut self, list: &[u64]) -> Option<(Thrown, usize)> {
-        let of = |item: u64| {
-            move |fault: &Fault| fault.phase == Phase::Write && fault.item == item && fault.times > 0
-        };
         for (place, item) in list.iter().enumerate() {
-            let Some(fault) = self
-                .0
-                .iter_mut()
-                .find(|fault| of(*item)(fault) && fault.after == 0)
-            else {
-                continue;
+            let is_due = |fault: &&mut Fault| {
+                let fails = fault.phase == Phase::Write && fault.item == *item;
+                fails && fault.times > 0 && fault.after == 0
             };
-            // An item that fails in a list without being named fails until it is found.
-            if fault.named || list.len() == 1 {
-                fault.times -= 1;
+            if let Some(fault) = self.0.iter_mut().find(is_due) {
+                // An item that fails in a list without being named fails until it is found.
+                if fault.named || list.len() == 1 {
+                    fault.times -= 1;
+                }
+                return Some((fault.thrown(), place));
             }
-            let thrown = Thrown {
-                class: fault.class,
-                named: fault.named,
-            };
-            return Some((thrown, place));
         }
         for fault in &mut self.0 {
             if fault.phase == Phase::Write && list.contains(&fault.item) {

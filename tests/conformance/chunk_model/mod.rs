@@ -8,8 +8,6 @@ mod case;
 mod model;
 mod world;
 
-use std::fmt::Write as _;
-
 use self::case::{Case, RULES, case};
 use self::model::{Heard, Model, Outcome};
 use batch_runtime::{BatchRuntime, BatchStatus, JobExecutionId, JobOperator, JobParameters};
@@ -19,58 +17,41 @@ use diesel::prelude::*;
 use diesel::sql_types::BigInt;
 use proptest::test_runner::{Config, RngAlgorithm, TestCaseError, TestRng, TestRunner};
 
-/// The job of a case: everything that its Job XML cannot take from a parameter.
-fn job_of(case: &Case) -> String {
-    let flag = |flag: bool, yes: char| if flag { yes } else { '-' };
-    let flags = [
-        flag(case.listened, 'l'),
-        flag(case.custom, 'c'),
-        flag(case.skip_limit.is_some(), 's'),
-        flag(case.retry_limit.is_some(), 'r'),
-    ];
-    flags
-        .iter()
-        .fold("job".to_owned(), |id, flag| id + &flag.to_string())
+/// Returns the id of the job of a case: of everything that its Job XML cannot take from a parameter.
+fn id_of([listened, custom, skips, retries]: [bool; 4]) -> String {
+    let flags = [(listened, 'l'), (custom, 'c'), (skips, 's'), (retries, 'r')];
+    let flags = flags.map(|(flag, yes)| if flag { yes } else { '-' });
+    format!("job{}", String::from_iter(flags))
 }
 
-/// The jobs of all cases, and the job that connects to the database.
+fn job_of(case: &Case) -> String {
+    let (skips, retries) = (case.skip_limit.is_some(), case.retry_limit.is_some());
+    id_of([case.listened, case.custom, skips, retries])
+}
+
+/// Writes the jobs of all cases, and the job that connects to the database.
 fn write_jobs(folder: &std::path::Path) {
     let connect = r#"<job id="connect"><step id="one"><batchlet ref="ModelConnects"/></step></job>"#;
     std::fs::write(folder.join("connect.xml"), connect).unwrap();
     for bits in 0..16u32 {
-        let is_set = |bit: u32| bits & (1 << bit) != 0;
-        let mut id = "job".to_owned();
-        for (bit, yes) in [(0, 'l'), (1, 'c'), (2, 's'), (3, 'r')] {
-            id.push(if is_set(bit) { yes } else { '-' });
-        }
-        let mut xml = format!("<job id=\"{id}\"><step id=\"copy\">");
-        if !is_set(1) {
-            xml.push_str(
-                "<properties><property name=\"batch.chunk.processors\" value=\"${processors}\"/>\
-                 <property name=\"batch.chunk.pipeline\" value=\"${pipelined}\"/></properties>",
-            );
-        }
-        if is_set(0) {
-            xml.push_str("<listeners><listener ref=\"${ears}\"/></listeners>");
-        }
-        xml.push_str(
-            "<chunk reader=\"ModelSource\" processor=\"ModelShape\" writer=\"${writer}\" chunk-size=\"${size}\"",
+        let flags = [1, 2, 4, 8].map(|bit| bits & bit != 0);
+        let [listened, custom, skips, retries] = flags;
+        let id = id_of(flags);
+        let when = |flag: bool, text: &'static str| if flag { text } else { "" };
+        let properties = r#"<properties><property name="batch.chunk.processors" value="${processors}"/>
+            <property name="batch.chunk.pipeline" value="${pipelined}"/></properties>"#;
+        let properties = when(!custom, properties);
+        let listeners = when(listened, r#"<listeners><listener ref="${ears}"/></listeners>"#);
+        let policy = when(custom, r#"checkpoint-policy="custom""#);
+        let algorithm = when(custom, r#"<checkpoint-algorithm ref="ModelCounts"/>"#);
+        let skips = when(skips, r#"skip-limit="${skips}""#);
+        let retries = when(retries, r#"retry-limit="${retries}""#);
+        let xml = format!(
+            r#"<job id="{id}"><step id="copy">{properties}{listeners}
+              <chunk reader="ModelSource" processor="ModelShape" writer="${{writer}}" chunk-size="${{size}}"
+                buffer-reads="${{buffer}}" commit-interval="${{interval}}" {policy} {skips} {retries}>{algorithm}{RULES}</chunk>
+            </step></job>"#
         );
-        xml.push_str(" buffer-reads=\"${buffer}\" commit-interval=\"${interval}\"");
-        if is_set(1) {
-            xml.push_str(" checkpoint-policy=\"custom\"");
-        }
-        if is_set(2) {
-            xml.push_str(" skip-limit=\"${skips}\"");
-        }
-        if is_set(3) {
-            xml.push_str(" retry-limit=\"${retries}\"");
-        }
-        xml.push('>');
-        if is_set(1) {
-            xml.push_str("<checkpoint-algorithm ref=\"ModelCounts\"/>");
-        }
-        write!(xml, "{RULES}</chunk></step></job>").unwrap();
         std::fs::write(folder.join(format!("{id}.xml")), xml).unwrap();
     }
 }
@@ -82,31 +63,19 @@ fn parameters(case: &Case) -> JobParameters {
         (false, true) => "Delivers",
         (false, false) => "DeliversEach",
     };
+    let ears = match case.pipelined {
+        true => "ModelPipelineListeners",
+        false => "ModelEars",
+    };
     let number = |number: Option<u32>| number.unwrap_or(0).to_string();
-    let parameters = [
-        ("writer", writer.to_owned()),
-        ("size", case.chunk_size.to_string()),
-        ("interval", case.commit_interval.to_string()),
-        ("processors", case.processors.to_string()),
-        ("pipelined", case.pipelined.to_string()),
-        (
-            "ears",
-            if case.pipelined {
-                "ModelPipelineListeners"
-            } else {
-                "ModelEars"
-            }
-            .to_owned(),
-        ),
-        ("buffer", case.buffer_reads.to_string()),
-        ("skips", number(case.skip_limit)),
-        ("retries", number(case.retry_limit)),
-    ];
-    parameters
-        .iter()
-        .fold(JobParameters::new(), |all, (name, value)| {
-            all.with(*name, value.as_str())
-        })
+    JobParameters::from([("writer", writer), ("ears", ears)])
+        .with("size", case.chunk_size.to_string())
+        .with("interval", case.commit_interval.to_string())
+        .with("processors", case.processors.to_string())
+        .with("pipelined", case.pipelined.to_string())
+        .with("buffer", case.buffer_reads.to_string())
+        .with("skips", number(case.skip_limit))
+        .with("retries", number(case.retry_limit))
 }
 
 /// The step execution, as stored in the repository.
@@ -137,14 +106,11 @@ struct Line {
 /// Returns the rows of the table in the order of writing, and empties it.
 fn take_lines() -> Vec<u64> {
     world::on_database(|connection| {
-        let lines: Vec<Line> = diesel::sql_query("SELECT item FROM line ORDER BY rowid")
-            .load(connection)
-            .unwrap();
+        let lines = diesel::sql_query("SELECT item FROM line ORDER BY rowid");
+        let lines: Vec<Line> = lines.load(connection).unwrap();
         diesel::sql_query("DELETE FROM line").execute(connection).unwrap();
-        lines
-            .iter()
-            .map(|line| u64::try_from(line.item).unwrap())
-            .collect()
+        let items = lines.iter().map(|line| u64::try_from(line.item).unwrap());
+        items.collect()
     })
 }
 
@@ -190,9 +156,9 @@ fn agrees(operator: &JobOperator, case: &Case) -> Result<(), TestCaseError> {
     } else if case.transactional && lines != model.written {
         Some(format!("expected lines {:?}, found {lines:?}", model.written))
     } else if !case.transactional && !delivers(&model.written, &delivered, &actual) {
+        let committed = &model.written;
         Some(format!(
-            "{:?} are committed, {delivered:?} were delivered",
-            model.written
+            "{committed:?} are committed, {delivered:?} were delivered"
         ))
     } else if case.processors == 1 && !case.pipelined {
         let order = Order::hearing(case.listened, case.custom);

@@ -19,6 +19,12 @@ pub(crate) struct Outcome {
     pub(crate) write_skips: i64,
 }
 
+impl Outcome {
+    fn skips(&self) -> i64 {
+        self.read_skips + self.process_skips + self.write_skips
+    }
+}
+
 /// The number of calls of each listener method.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Heard {
@@ -47,24 +53,21 @@ pub(crate) struct Model<'c> {
 }
 
 /// The next step for the items that are not written.
+#[derive(Default)]
 enum Next {
+    #[default]
     Lists,
     /// Write these alone, after the retry listeners were called.
-    Retry {
-        items: Range<usize>,
-        class: Class,
-    },
+    Retry { items: Range<usize>, class: Class },
     /// Write one by one up to here.
     Search(usize),
 }
 
+#[derive(Default)]
 struct Interval {
     position: u64,
-    reads: i64,
-    filters: i64,
-    read_skips: i64,
-    process_skips: i64,
-    write_skips: i64,
+    /// What it adds to the counters of the step.
+    counts: Outcome,
     /// The results since the last checkpoint.
     results: Vec<u64>,
     written: usize,
@@ -96,21 +99,14 @@ impl<'c> Model<'c> {
 
     /// Runs the next execution of the instance.
     pub(crate) fn execute(&mut self) -> Outcome {
-        let step = std::mem::take(&mut self.step);
-        self.earlier_skips += step.read_skips + step.process_skips + step.write_skips;
+        self.earlier_skips += std::mem::take(&mut self.step).skips();
         self.retries = 0;
         let mut next = Next::Lists;
         loop {
             let mut interval = Interval {
                 position: self.position,
-                reads: 0,
-                filters: 0,
-                read_skips: 0,
-                process_skips: 0,
-                write_skips: 0,
-                results: Vec::new(),
-                written: 0,
-                next: std::mem::replace(&mut next, Next::Lists),
+                next: std::mem::take(&mut next),
+                ..Interval::default()
             };
             match self.interval(&mut interval) {
                 Ok(at_the_end) => {
@@ -133,13 +129,13 @@ impl<'c> Model<'c> {
     }
 
     fn commit(&mut self, interval: Interval) {
-        let step = &mut self.step;
+        let (step, counts) = (&mut self.step, interval.counts);
         step.commits += 1;
-        step.reads += interval.reads;
-        step.filters += interval.filters;
-        step.read_skips += interval.read_skips;
-        step.process_skips += interval.process_skips;
-        step.write_skips += interval.write_skips;
+        step.reads += counts.reads;
+        step.filters += counts.filters;
+        step.read_skips += counts.read_skips;
+        step.process_skips += counts.process_skips;
+        step.write_skips += counts.write_skips;
         step.writes += i64::try_from(interval.results.len()).expect("few");
         self.position = interval.position;
         self.written.extend(interval.results);
@@ -150,10 +146,10 @@ impl<'c> Model<'c> {
         loop {
             let item = self.read(interval)?;
             if let Some(item) = item {
-                interval.reads += 1;
+                interval.counts.reads += 1;
                 self.process(item, interval)?;
             }
-            let due = interval.reads >= i64::from(self.case.commit_interval);
+            let due = interval.counts.reads >= i64::from(self.case.commit_interval);
             if item.is_none() || due {
                 self.write(interval)?;
                 return Ok(item.is_none());
@@ -176,7 +172,7 @@ impl<'c> Model<'c> {
                 interval.position = item;
             }
             self.skip(thrown.class, interval)?;
-            interval.read_skips += 1;
+            interval.counts.read_skips += 1;
             self.heard.skips_in_read += 1;
         }
         Ok(None)
@@ -186,10 +182,10 @@ impl<'c> Model<'c> {
     fn process(&mut self, item: u64, interval: &mut Interval) -> Result<(), End> {
         if let Some(thrown) = self.plan.throws(Phase::Process, item) {
             self.skip(thrown.class, interval)?;
-            interval.process_skips += 1;
+            interval.counts.process_skips += 1;
             self.heard.skips_in_process += 1;
         } else if item.is_multiple_of(self.case.filter) {
-            interval.filters += 1;
+            interval.counts.filters += 1;
         } else {
             interval.results.push(item);
         }
@@ -198,15 +194,9 @@ impl<'c> Model<'c> {
 
     /// CHUNK-SKIP-05 to 08
     fn skip(&self, class: Class, interval: &Interval) -> Result<(), End> {
-        let step = &self.step;
-        let skips = self.earlier_skips + step.read_skips + step.process_skips + step.write_skips;
-        let skips = skips + interval.read_skips + interval.process_skips + interval.write_skips;
+        let skips = self.earlier_skips + self.step.skips() + interval.counts.skips();
         let allowed = self.case.skip_limit.is_none_or(|limit| skips < i64::from(limit));
-        if class.is_skippable() && allowed {
-            Ok(())
-        } else {
-            Err(End::Failed)
-        }
+        (class.is_skippable() && allowed).then_some(()).ok_or(End::Failed)
     }
 
     fn write(&mut self, interval: &mut Interval) -> Result<(), End> {
@@ -254,19 +244,16 @@ impl<'c> Model<'c> {
                 Some(thrown) => {
                     self.skip(thrown.class, interval)?;
                     interval.results.remove(place);
-                    interval.write_skips += 1;
+                    interval.counts.write_skips += 1;
                     self.heard.skips_in_write += 1;
                     end -= 1;
                 }
             }
         }
-        interval.next = if end > first {
-            Next::Retry {
-                items: first..end,
-                class,
-            }
-        } else {
-            Next::Lists
+        let items = first..end;
+        interval.next = match items.is_empty() {
+            true => Next::Lists,
+            false => Next::Retry { items, class },
         };
         Ok(())
     }
@@ -293,14 +280,12 @@ impl<'c> Model<'c> {
                 None => return self.roll_back(interval, Next::Search(list.end)),
             };
             let forced = self.call_retry_listeners(&interval.results[items.clone()])?;
-            let next = Next::Retry {
-                items: items.clone(),
-                class,
-            };
+            let start = items.start;
+            let next = Next::Retry { items, class };
             if forced || !class.has_no_rollback() {
                 return self.roll_back(interval, next);
             }
-            interval.written = items.start;
+            interval.written = start;
             interval.next = next;
             return Ok(());
         }
@@ -309,7 +294,7 @@ impl<'c> Model<'c> {
             return self.roll_back(interval, Next::Search(list.end));
         };
         interval.results.remove(place);
-        interval.write_skips += 1;
+        interval.counts.write_skips += 1;
         self.heard.skips_in_write += 1;
         let before = |to: usize| to - usize::from(place < to);
         match &mut interval.next {
@@ -321,7 +306,7 @@ impl<'c> Model<'c> {
             interval.next = Next::Lists;
         }
         if list.len() > 1 {
-            let next = std::mem::replace(&mut interval.next, Next::Lists);
+            let next = std::mem::take(&mut interval.next);
             return self.roll_back(interval, next);
         }
         Ok(())

@@ -10,6 +10,7 @@ use diesel::sql_types::BigInt;
 
 use super::case::{Case, Class, Phase, Plan, Thrown};
 use super::model::Heard;
+use crate::faults::{input_listeners, pipeline_listeners};
 
 /// The running case.
 pub(crate) struct World {
@@ -47,11 +48,8 @@ pub(crate) fn with<T>(ask: impl FnOnce(&mut World) -> T) -> T {
 /// Runs statements of the test on the database of the repository.
 pub(crate) fn on_database<T>(run: impl FnOnce(&mut diesel::SqliteConnection) -> T) -> T {
     let mut connection = lock(&CONNECTION);
-    run(connection
-        .as_mut()
-        .expect("opened first")
-        .sqlite()
-        .expect("SQLite"))
+    let connection = connection.as_mut().expect("opened first");
+    run(connection.sqlite().expect("SQLite"))
 }
 
 /// A call about one item, or about none.
@@ -79,34 +77,14 @@ fn error(class: Class) -> BatchError {
     class.into()
 }
 
-fn class(error: &BatchError) -> String {
-    if error.is_panic() {
-        "Panic".to_owned()
-    } else {
-        error.to_string()
-    }
-}
-
 /// Gives the test a connection to the in-memory database, and creates the table.
-#[derive(BatchArtifact)]
-struct ModelConnects {
-    #[batch_context]
-    job: JobContext,
-}
-
-#[batchlet]
-impl ModelConnects {
-    #[process]
-    fn process(&self) -> Result<String, BatchError> {
-        let mut connection = self.job.connect()?;
-        connection
-            .sqlite()?
-            .batch_execute("CREATE TABLE line (item INTEGER NOT NULL)")?;
-        *lock(&CONNECTION) = Some(connection);
-        Ok("DONE".to_owned())
-    }
-    #[cancel]
-    fn cancel(&self) {}
+#[batchlet("ModelConnects")]
+fn model_connects(#[batch_context] job: &JobContext) -> Result<String, BatchError> {
+    let mut connection = job.connect()?;
+    let table = "CREATE TABLE line (item INTEGER NOT NULL)";
+    connection.sqlite()?.batch_execute(table)?;
+    *lock(&CONNECTION) = Some(connection);
+    Ok("DONE".to_owned())
 }
 
 #[derive(BatchArtifact)]
@@ -136,12 +114,11 @@ impl ModelSource {
                 None => Ok(Some(item)),
             }
         });
-        if thrown
-            .as_ref()
-            .map_or_else(|thrown| thrown.named, Option::is_some)
-        {
-            self.last = item;
-        }
+        let moves_on = match thrown {
+            Ok(item) => item.is_some(),
+            Err(thrown) => thrown.named,
+        };
+        self.last += u64::from(moves_on);
         thrown.map_err(|thrown| error(thrown.class))
     }
     #[get_checkpoint_info]
@@ -155,32 +132,21 @@ impl ModelSource {
     }
 }
 
-#[derive(BatchArtifact)]
-struct ModelShape {}
-
-#[item_processor]
-impl ModelShape {
-    #[process_item]
-    fn process(&mut self, item: u64) -> Result<Option<u64>, BatchError> {
-        record(&format!("process {item}"), Some((Phase::Process, item)))?;
-        Ok(with(|world| !item.is_multiple_of(world.case.filter)).then_some(item))
-    }
-}
-
-fn list(items: &[u64]) -> String {
-    let items: Vec<_> = items.iter().map(|item| format!("n{item}")).collect();
-    items.join(" ")
+#[item_processor("ModelShape")]
+fn model_shape(item: u64) -> Result<Option<String>, BatchError> {
+    record(&format!("process {item}"), Some((Phase::Process, item)))?;
+    Ok(with(|world| !item.is_multiple_of(world.case.filter)).then(|| format!("n{item}")))
 }
 
 /// Writes the items before the failing one if the writer names it, else all; of those it delivers none.
-fn write(items: &[u64], insert: &mut dyn FnMut(u64) -> Result<(), BatchError>) -> Result<(), BatchError> {
+fn write(names: &[String], insert: &mut dyn FnMut(u64) -> Result<(), BatchError>) -> Result<(), BatchError> {
+    let items: Vec<u64> = names.iter().filter_map(|name| name[1..].parse().ok()).collect();
     let failed = with(|world| {
-        let failed = world.plan.write(items);
+        let failed = world.plan.write(&items);
         let thrown = failed.map(|(thrown, _)| thrown);
         let named = thrown.is_some_and(|thrown| thrown.named);
-        world
-            .log
-            .push(shown(&format!("write {}", list(items)), thrown, named));
+        let call = format!("write {}", names.join(" "));
+        world.log.push(shown(&call, thrown, named));
         failed
     });
     let until = match failed {
@@ -212,7 +178,7 @@ macro_rules! writers {
                 record("open writer", None)
             }
             #[write_items]
-            fn write(&mut self, items: &[u64] $(, $tx: &mut $chunk)?) -> Result<(), BatchError> {
+            fn write(&mut self, items: &[String] $(, $tx: &mut $chunk)?) -> Result<(), BatchError> {
                 let insert: fn(u64 $(, &mut $chunk)?) -> Result<(), BatchError> = $insert;
                 write(items, &mut |item| insert(item $(, &mut *$tx)?))
             }
@@ -272,111 +238,43 @@ impl ModelCounts {
     }
 }
 
-/// The listeners that may accompany a pipelined step.
-macro_rules! pipeline_listeners {
-    ($name:ident) => {
+/// Records and counts the call of a listener. A call about a retried item may be planned to fail.
+fn listen(call: &str) -> Result<(), BatchError> {
+    let item = call.rsplit(" n").next().and_then(|item| item.parse().ok());
+    let phase = with(|world| {
+        let heard = &mut world.heard;
+        let counts = [
+            ("on skip in read ", &mut heard.skips_in_read, None),
+            ("on skip in process ", &mut heard.skips_in_process, None),
+            ("on skip in write ", &mut heard.skips_in_write, None),
+            (
+                "on retry exception ",
+                &mut heard.retry_exceptions,
+                Some(Phase::OnRetryException),
+            ),
+            ("on retry item ", &mut heard.retry_items, Some(Phase::OnRetryItem)),
+        ];
+        let (_, count, phase) = counts.into_iter().find(|(start, ..)| call.starts_with(start))?;
+        *count += 1;
+        phase
+    });
+    record(call, phase.zip(item))
+}
+
+macro_rules! listeners {
+    ($($name:ident)*) => {$(
         #[derive(BatchArtifact)]
         struct $name {}
 
-        #[checkpoint_listener]
         impl $name {
-            #[before_checkpoint]
-            fn before_checkpoint(&mut self) -> Result<(), BatchError> {
-                record("before checkpoint", None)
-            }
-            #[after_checkpoint]
-            fn after_checkpoint(&mut self) -> Result<(), BatchError> {
-                record("after checkpoint", None)
+            fn record(&self, call: &str) -> Result<(), BatchError> {
+                listen(call)
             }
         }
 
-        #[item_write_listener]
-        impl $name {
-            #[before_write]
-            fn before_write(&mut self, items: &[u64]) -> Result<(), BatchError> {
-                record(&format!("before write {}", list(items)), None)
-            }
-            #[after_write]
-            fn after_write(&mut self, items: &[u64]) -> Result<(), BatchError> {
-                record(&format!("after write {}", list(items)), None)
-            }
-            #[on_write_error]
-            fn on_write_error(&mut self, error: &BatchError, items: &[u64]) -> Result<(), BatchError> {
-                record(
-                    &format!("on write error {} {}", class(error), list(items)),
-                    None,
-                )
-            }
-        }
-
-        #[skip_listener]
-        impl $name {
-            #[on_skip_in_read]
-            fn on_skip_in_read(&mut self, error: &BatchError) -> Result<(), BatchError> {
-                with(|world| world.heard.skips_in_read += 1);
-                record(&format!("on skip in read {}", class(error)), None)
-            }
-            #[on_skip_in_process]
-            fn on_skip_in_process(&mut self, error: &BatchError, item: &u64) -> Result<(), BatchError> {
-                with(|world| world.heard.skips_in_process += 1);
-                record(&format!("on skip in process {} {item}", class(error)), None)
-            }
-            #[on_skip_in_write]
-            fn on_skip_in_write(&mut self, error: &BatchError, item: &u64) -> Result<(), BatchError> {
-                with(|world| world.heard.skips_in_write += 1);
-                record(&format!("on skip in write {} n{item}", class(error)), None)
-            }
-        }
-
-        #[retry_listener]
-        impl $name {
-            #[on_retry_exception]
-            fn on_retry_exception(&mut self, error: &BatchError, item: &u64) -> Result<(), BatchError> {
-                with(|world| world.heard.retry_exceptions += 1);
-                let call = format!("on retry exception {} n{item}", class(error));
-                record(&call, Some((Phase::OnRetryException, *item)))
-            }
-            #[on_retry_item]
-            fn on_retry_item(&mut self, error: &BatchError, item: &u64) -> Result<(), BatchError> {
-                with(|world| world.heard.retry_items += 1);
-                let call = format!("on retry item {} n{item}", class(error));
-                record(&call, Some((Phase::OnRetryItem, *item)))
-            }
-        }
-    };
+        pipeline_listeners!($name);
+    )*};
 }
 
-pipeline_listeners!(ModelEars);
-pipeline_listeners!(ModelPipelineListeners);
-
-#[item_read_listener]
-impl ModelEars {
-    #[before_read]
-    fn before_read(&mut self) -> Result<(), BatchError> {
-        record("before read", None)
-    }
-    #[after_read]
-    fn after_read(&mut self, item: &u64) -> Result<(), BatchError> {
-        record(&format!("after read {item}"), None)
-    }
-    #[on_read_error]
-    fn on_read_error(&mut self, error: &BatchError) -> Result<(), BatchError> {
-        record(&format!("on read error {}", class(error)), None)
-    }
-}
-
-#[item_process_listener]
-impl ModelEars {
-    #[before_process]
-    fn before_process(&mut self, item: &u64) -> Result<(), BatchError> {
-        record(&format!("before process {item}"), None)
-    }
-    #[after_process]
-    fn after_process(&mut self, item: &u64, result: Option<&u64>) -> Result<(), BatchError> {
-        record(&format!("after process {item} {result:?}"), None)
-    }
-    #[on_process_error]
-    fn on_process_error(&mut self, error: &BatchError, item: &u64) -> Result<(), BatchError> {
-        record(&format!("on process error {} {item}", class(error)), None)
-    }
-}
+listeners!(ModelEars ModelPipelineListeners);
+input_listeners!(ModelEars);
