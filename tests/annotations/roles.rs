@@ -326,12 +326,12 @@ fn listeners() {
     // Another type is an error, not a panic.
     assert!(log.after_read(&"text").unwrap_err().to_string().contains("u64"));
 
-    let (heard, written) = (
+    let (notified, written) = (
         <Log as ItemProcessListener>::items(),
         <Log as ItemWriteListener>::items(),
     );
     assert_eq!(
-        (heard.input, heard.output),
+        (notified.input, notified.output),
         (Some(ItemType::of::<u64>()), Some(ItemType::of::<String>()))
     );
     assert_eq!(

@@ -9,7 +9,7 @@ use insta::assert_snapshot;
 use super::artifacts::{
     assert_contains, calls, first_step_execution, refused, restart_with, tree, without_lines,
 };
-use super::faults::{RETRIES, RULES, ears, faulty, faulty_job, faulty_stage, lines, run, tree_and_calls};
+use super::faults::{RETRIES, RULES, faulty, faulty_job, faulty_stage, lines, listener, run, tree_and_calls};
 use super::parallel;
 use super::s4_2_1_pipeline::with_properties;
 
@@ -199,7 +199,7 @@ fn a_configuration_error_is_no_bad_item() {
             "has n2",
             "write n1 n2 n3 n4: Skip; write n1 n2",
         ] {
-            let xml = faulty_job(&ears("", RETRIES), "TableOut", "", rules);
+            let xml = faulty_job(&listener("", RETRIES), "TableOut", "", rules);
             let stage = faulty_stage(&with_properties(&xml, properties));
             let step = step_of(&stage, &format!("{call}: Misfit x1"), "4");
             assert_eq!(step.status, BatchStatus::Failed, "{rules} {call}");
@@ -214,7 +214,7 @@ fn a_configuration_error_is_no_bad_item() {
 #[test]
 fn a_configuration_error_of_a_retry_listener_fails_the_step() {
     for (class, status) in [("Fatal", BatchStatus::Completed), ("Misfit", BatchStatus::Failed)] {
-        let stage = faulty(&ears("", RETRIES), "TableOut", "", RULES);
+        let stage = faulty(&listener("", RETRIES), "TableOut", "", RULES);
         let faults = format!("has n2: @Retry x1; L on retry exception Retry n2: {class} x1");
         assert_eq!(step_of(&stage, &faults, "3").status, status, "{class}");
     }

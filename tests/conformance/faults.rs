@@ -95,9 +95,9 @@ pub(crate) fn with_job_listeners(xml: &str, listeners: &str) -> String {
 }
 
 /// Returns a listener element that records these methods only, or all of them if none is named.
-pub(crate) fn ears(name: &str, hears: &str) -> String {
+pub(crate) fn listener(name: &str, calls: &str) -> String {
     format!(
-        r#"<listener ref="Ears"><properties><property name="name" value="{name}"/><property name="hears" value="{hears}"/></properties></listener>"#
+        r#"<listener ref="CallListener"><properties><property name="name" value="{name}"/><property name="calls" value="{calls}"/></properties></listener>"#
     )
 }
 
@@ -108,7 +108,7 @@ pub(crate) const RETRIES: &str = "on retry,on skip";
 pub(crate) fn stories(writers: &[&str], attributes: &str, faults: &str, items: &str) -> String {
     let mut text = String::new();
     for writer in writers {
-        let stage = faulty(&ears("", RETRIES), writer, attributes, RULES);
+        let stage = faulty(&listener("", RETRIES), writer, attributes, RULES);
         let words = ["process", "write", "L", "checkpoint reader"];
         text += &format!("== {writer}: {faults}\n{}\n", run(&stage, faults, items, &words));
         if writer.contains("Table") {
@@ -401,20 +401,20 @@ impl Every {
 
 /// Records the calls of all item listeners.
 #[derive(BatchArtifact)]
-struct Ears {
+struct CallListener {
     #[batch_artifact]
     log: FaultLog,
     #[batch_property(name = "name")]
     name: String,
     /// The methods to record; all if it is empty.
-    #[batch_property(name = "hears")]
-    hears: String,
+    #[batch_property(name = "calls")]
+    calls: String,
 }
 
-impl Ears {
+impl CallListener {
     fn record(&self, call: &str) -> Result<(), BatchError> {
-        let mut wanted = self.hears.split(',');
-        if !self.hears.is_empty() && !wanted.any(|word| call.starts_with(word)) {
+        let mut wanted = self.calls.split(',');
+        if !self.calls.is_empty() && !wanted.any(|word| call.starts_with(word)) {
             return Ok(());
         }
         let name = if self.name.is_empty() { "L" } else { &self.name };
@@ -531,5 +531,5 @@ macro_rules! input_listeners {
 
 pub(crate) use input_listeners;
 
-pipeline_listeners!(Ears);
-input_listeners!(Ears);
+pipeline_listeners!(CallListener);
+input_listeners!(CallListener);

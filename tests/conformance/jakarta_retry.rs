@@ -281,9 +281,9 @@ fn without_a_rollback_only_the_failed_call_is_repeated() {
             let counts = ["open", "read", "process", "write"].map(|word| chosen(&all, word).len());
             assert_eq!(counts, [1, 7, 7, 2], "{all:?}");
             assert_eq!(chosen(&all, "write"), ["write [1, 2, 3]", "write [4, 5, 6]"]);
-            let heard = ["retry read: it passes", "retry process of 5: it passes"];
-            let heard = heard.map(|call| chosen(&all, call).len());
-            assert_eq!(heard, [usize::from(listener); 2], "{all:?}");
+            let notified = ["retry read: it passes", "retry process of 5: it passes"];
+            let notified = notified.map(|call| chosen(&all, call).len());
+            assert_eq!(notified, [usize::from(listener); 2], "{all:?}");
         }
     }
 }

@@ -285,7 +285,7 @@ impl Receive {
 
 /// Listens to the step, and to the reader.
 #[derive(BatchArtifact)]
-struct Hearer {
+struct NamedListener {
     #[batch_property]
     log: String,
     #[batch_property(value = "nameless")]
@@ -294,7 +294,7 @@ struct Hearer {
     step: Option<StepContext>,
 }
 
-impl Hearer {
+impl NamedListener {
     fn say(&self, call: &str) -> Result<(), BatchError> {
         let step = self.step.as_ref().map_or("no step", StepContext::id);
         say(&self.log, format!("{} {call} {step}", self.name));
@@ -302,10 +302,10 @@ impl Hearer {
     }
 }
 
-listens!(step_listener Hearer.say: before_step "before", after_step "after");
+listens!(step_listener NamedListener.say: before_step "before", after_step "after");
 
 #[item_read_listener]
-impl Hearer {
+impl NamedListener {
     #[after_read]
     fn read(&mut self, item: &u64) -> Result<(), BatchError> {
         self.say(&format!("read {item}"))

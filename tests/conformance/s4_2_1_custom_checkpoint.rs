@@ -2,7 +2,7 @@
 
 use insta::assert_snapshot;
 
-use super::faults::{RULES, ears, faulty, run};
+use super::faults::{RULES, faulty, listener, run};
 
 const CUSTOM: &str = "checkpoint-policy=\"custom\" commit-interval=\"1\"";
 
@@ -87,7 +87,7 @@ fn the_algorithm_is_not_called_for_repeated_writes() {
 fn item_time_is_built_in() {
     let algorithm = r#"<checkpoint-algorithm ref="item-time"><properties>
         <property name="item-count" value="3"/><property name="time-limit" value="100000"/></properties></checkpoint-algorithm>"#;
-    let stage = faulty(&ears("", "after checkpoint"), "Out", CUSTOM, algorithm);
+    let stage = faulty(&listener("", "after checkpoint"), "Out", CUSTOM, algorithm);
     assert_snapshot!(run(&stage, "", "7", &["write", "L"]), @r"
     job job COMPLETED
       step copy COMPLETED read 7 write 7 commit 3

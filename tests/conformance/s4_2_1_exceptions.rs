@@ -6,7 +6,7 @@ use batch_tests::stage::say;
 use insta::assert_snapshot;
 
 use super::artifacts::{calls, chosen, error_types, first_step_execution, tree};
-use super::faults::{Oops, RULES, ears, faulty, faulty_job, faulty_stage, run};
+use super::faults::{Oops, RULES, faulty, faulty_job, faulty_stage, listener, run};
 
 /// The nearest class in a list decides; exclude wins if both name the same class. Without an include nothing is
 /// skipped.
@@ -169,7 +169,12 @@ fn each_fails() -> String {
         <skippable-exception-classes><include class="Exception"/></skippable-exception-classes>
         <retryable-exception-classes><include class="Retry"/><include class="Soft"/></retryable-exception-classes>
         <no-rollback-exception-classes><include class="Soft"/></no-rollback-exception-classes>"#;
-    let xml = faulty_job(&ears("", ""), "TableOut", "checkpoint-policy=\"custom\"", rules);
+    let xml = faulty_job(
+        &listener("", ""),
+        "TableOut",
+        "checkpoint-policy=\"custom\"",
+        rules,
+    );
     let usual = "read 2: Skip x1; process 4: Skip x1; has n5: @Retry x1; has n6: @Skip x1";
     let outcome = |call: &str, class: &str| {
         let faults = format!("{call}: {class} x1; {usual}");
@@ -351,7 +356,7 @@ fn the_context_shows_exceptions_and_counters() {
 /// Spec: CTX-29
 #[test]
 fn the_context_shows_errors_of_observed_and_retry_listeners() {
-    let listeners = format!("<listener ref=\"Inspects\"/>{}", ears("", ""));
+    let listeners = format!("<listener ref=\"Inspects\"/>{}", listener("", ""));
     let stage = faulty(&listeners, "Out", "commit-interval=\"3\"", RULES);
     let mut text = String::new();
     for faults in [

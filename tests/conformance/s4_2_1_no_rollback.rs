@@ -10,7 +10,7 @@ use super::artifacts::{
     Gate, first_step_execution, impatient, job_execution, restart_with, stopped, tree, wrapped,
 };
 use super::faults::{
-    RETRIES, RULES, ears, faulty, faulty_job, lines, make_table, run, stories, tree_and_calls,
+    RETRIES, RULES, faulty, faulty_job, lines, listener, make_table, run, stories, tree_and_calls,
 };
 
 /// With no rollback only the item is written again, in the same transaction; items before it stay written.
@@ -101,7 +101,7 @@ fn unbuffered_reads_are_read_again() {
         "has n5: Retry x1; open reader at 3: Fatal",
         "has n5: Soft x1",
     ] {
-        let stage = faulty(&ears("", RETRIES), "TableOut", attributes, RULES);
+        let stage = faulty(&listener("", RETRIES), "TableOut", attributes, RULES);
         let words = ["open", "read", "write", "L", "checkpoint reader", "close"];
         let story = run(&stage, faults, "7", &words);
         text += &format!("== {faults}\n{story}\ntable: {}\n", lines(&stage));
@@ -230,7 +230,7 @@ fn a_stop_comes_before_the_retry() {
 #[test]
 fn a_restart_after_used_up_retries() {
     let attributes = "commit-interval=\"2\" retry-limit=\"1\"";
-    let stage = faulty(&ears("", RETRIES), "TableOut", attributes, RULES);
+    let stage = faulty(&listener("", RETRIES), "TableOut", attributes, RULES);
     let faults = "has n3: @Retry x3";
     let execution = stage.start("job", [("faults", faults), ("items", "5")]);
     assert_snapshot!(tree_and_calls(&stage, execution, &["open", "write", "L"]), @r"

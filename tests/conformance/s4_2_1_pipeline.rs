@@ -436,7 +436,7 @@ fn obstacle(listeners: &str, attributes: &str, children: &str) -> String {
 /// Spec: D-100
 #[test]
 fn obstacles_are_named() {
-    const EARS: &str = r#"<listener ref="Ears"/>"#;
+    const LISTENER: &str = r#"<listener ref="CallListener"/>"#;
     let custom = format!("<checkpoint-algorithm ref=\"Every\"/>{RULES}");
     let reads_balances = obstacle("", "", "").replace("\"Shape\"", "\"ReadsBalances\"");
     for (job, reason) in [
@@ -453,8 +453,8 @@ fn obstacles_are_named() {
             "`ReadsBalances` is declared with `pipelined = false`",
         ),
         (
-            obstacle(EARS, "", ""),
-            "`Ears` is a listener of reading or processing, which a pipelined step cannot call",
+            obstacle(LISTENER, "", ""),
+            "`CallListener` is a listener of reading or processing, which a pipelined step cannot call",
         ),
     ] {
         let message = refused(&Stage::new(&pipelined(&job)), "job", ());
@@ -475,12 +475,12 @@ fn obstacles_are_named() {
     let loaded = Stage::configured(&pipelined(&obstacle("", "", "")), |builder| {
         builder.artifact_loader(LoadsReadsBalances)
     });
-    let several = Stage::new(&pipelined(&obstacle(EARS, "buffer-reads=\"false\"", "")));
+    let several = Stage::new(&pipelined(&obstacle(LISTENER, "buffer-reads=\"false\"", "")));
     let wrong = obstacle("", "", "").replace("\"Source\"", "\"Sorce\"");
     let wrong = Stage::new(&with_properties(&wrong, &[("batch.chunk.pipeline", "yes")]));
     for (stage, problems) in [
         (loaded, &["is declared with `pipelined = false`"][..]),
-        (several, &["buffer-reads", "`Ears` is a listener"]),
+        (several, &["buffer-reads", "`CallListener` is a listener"]),
         (
             wrong,
             &["invalid value \"yes\" for `batch.chunk.pipeline`", "`Sorce`"],

@@ -7,7 +7,7 @@ use batch_runtime::prelude::*;
 use batch_tests::stage::{Stage, say};
 
 use super::artifacts::{assert_completed, assert_contains, chosen, refused, tree};
-use super::faults::{RULES, ears, faulty_job, faulty_stage, lines};
+use super::faults::{RULES, faulty_job, faulty_stage, lines, listener};
 use super::s4_2_1_pipeline::with_properties;
 
 /// Adds the property to the step of a job.
@@ -50,7 +50,7 @@ fn several_processors_do_what_one_does() {
             "process 2: Fatal; read 3: Fatal",
             "read 8: Fatal",
         ] {
-            for listeners in [String::new(), ears("", "on process error")] {
+            for listeners in [String::new(), listener("", "on process error")] {
                 let one = story("1", &listeners, attributes, 20, fault);
                 let several = story("3", &listeners, attributes, 20, fault);
                 assert_eq!(several, one, "{attributes}, {fault}, {listeners}");
@@ -65,7 +65,7 @@ fn several_processors_do_what_one_does() {
 #[test]
 fn listeners_are_called_in_the_order_of_reading() {
     let calls = |processors: &str| {
-        let listeners = ears("", "before process, after process");
+        let listeners = listener("", "before process, after process");
         let xml = faulty_job(&listeners, "TableOut", "commit-interval=\"8\"", RULES);
         let stage = faulty_stage(&parallel(&xml, processors));
         stage.start("job", [("items", "20")]);

@@ -2,7 +2,7 @@
 
 use insta::assert_snapshot;
 
-use super::faults::{RETRIES, RULES, ears, faulty, lines, run, stories};
+use super::faults::{RETRIES, RULES, faulty, lines, listener, run, stories};
 
 /// The five steps for a known item: a new transaction, the items before it, the retry listeners, the item, the rest.
 /// Everything since the last checkpoint is written again, including earlier calls of the interval; reader and processor
@@ -88,7 +88,7 @@ fn only_the_writer_is_retried() {
         "read 2: Retry x1",
         "process 2: Retry x1",
     ] {
-        let stage = faulty(&ears("", RETRIES), "Out", "", RULES);
+        let stage = faulty(&listener("", RETRIES), "Out", "", RULES);
         text += &format!("== {faults}\n{}\n", run(&stage, faults, "3", &["process", "L"]));
     }
     assert_snapshot!(text, @r"

@@ -2,7 +2,7 @@
 
 use insta::assert_snapshot;
 
-use super::faults::{RULES, ears, faulty_job, faulty_stage, lines, run};
+use super::faults::{RULES, faulty_job, faulty_stage, lines, listener, run};
 use crate::artifacts::{assert_contains, calls, refused, tree};
 
 const PROPERTY: &str = r#"<properties><property name="batch.retry.input" value="true"/></properties><chunk"#;
@@ -55,7 +55,7 @@ fn a_failed_read_or_process_is_retried_from_the_checkpoint() {
         story(true, "", "", "read 2: Retry x1"),
         story(true, "", "", "process 2: Retry x1"),
         // With listeners of the items, by another way.
-        story(true, &ears("", "on process error"), "", "process 2: Retry x2"),
+        story(true, &listener("", "on process error"), "", "process 2: Retry x2"),
     ];
     assert_snapshot!(text.join("\n"), @r"
     == read 2: Retry x1
@@ -141,7 +141,7 @@ fn a_retried_item_is_skipped_and_limits_hold() {
 /// Spec: D-09, CHUNK-SKIP-09, CHUNK-SKIP-10
 #[test]
 fn several_bad_inputs_of_an_interval_are_skipped() {
-    let listener = ears("", "on process error");
+    let listener = listener("", "on process error");
     let text = [
         story(true, "", "", "process 1: Both; process 2: Both"),
         story(true, "", "", "read 1: Both; read 2: Both"),
@@ -205,7 +205,7 @@ fn a_limit_without_classes_is_reported() {
 /// Spec: FAULT-05, D-100
 #[test]
 fn a_step_that_cannot_be_pipelined_repeats_calls() {
-    let listeners = ears("", "on process error");
+    let listeners = listener("", "on process error");
     let xml = faulty_job(&listeners, "TableOut", "commit-interval=\"2\"", RULES)
         .replace("<chunk", PROPERTY)
         .replacen("<job id=\"job\">", "<job id=\"job\"><properties><property name=\"batch.chunk.pipeline\" value=\"true\"/></properties>", 1);
@@ -225,7 +225,12 @@ fn a_step_that_cannot_be_pipelined_repeats_calls() {
 fn a_call_of_the_processor_is_repeated_without_a_rollback() {
     let text = [
         story(true, "", "", "process 2: Soft x2"),
-        story(true, &ears("", "on process error"), "", "process 2: SoftSkip x2"),
+        story(
+            true,
+            &listener("", "on process error"),
+            "",
+            "process 2: SoftSkip x2",
+        ),
         story(true, "", "retry-limit=\"1\"", "process 2: Soft x2"),
     ];
     assert_snapshot!(text.join("\n"), @r"

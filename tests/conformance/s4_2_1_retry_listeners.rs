@@ -7,14 +7,14 @@ use batch_tests::stage::say;
 use diesel::connection::SimpleConnection;
 use insta::assert_snapshot;
 
-use super::faults::{RULES, ears, faulty, faulty_job, faulty_stage, lines, run, with_job_listeners};
+use super::faults::{RULES, faulty, faulty_job, faulty_stage, lines, listener, run, with_job_listeners};
 
 const RETRIES: &str = "on retry,on skip";
 const CALLS: &[&str] = &["write", "L", "checkpoint reader"];
 
 /// Returns the story of a job with these faults that writes to the table.
 fn story_of(attributes: &str, faults: &str) -> String {
-    let stage = faulty(&ears("", RETRIES), "TableOut", attributes, RULES);
+    let stage = faulty(&listener("", RETRIES), "TableOut", attributes, RULES);
     let story = run(&stage, faults, "4", CALLS);
     format!("== {faults}\n{story}\ntable: {}\n", lines(&stage))
 }
@@ -65,9 +65,12 @@ fn on_retry_item_that_throws_is_skipped_or_the_end() {
 /// Spec: CHUNK-RETRY-15, LISTEN-RETRY-11, LISTEN-RETRY-05, JSL-JOBLIS-05, JSL-JOBLIS-07
 #[test]
 fn each_stage_is_for_all_retry_listeners() {
-    let listeners = ears("S1", RETRIES) + &ears("S2", RETRIES);
+    let listeners = listener("S1", RETRIES) + &listener("S2", RETRIES);
     let xml = faulty_job(&listeners, "Out", "commit-interval=\"2\"", RULES);
-    let stage = faulty_stage(&with_job_listeners(&xml, &(ears("J1", "") + &ears("J2", ""))));
+    let stage = faulty_stage(&with_job_listeners(
+        &xml,
+        &(listener("J1", "") + &listener("J2", "")),
+    ));
     let mut text = run(&stage, "has n2: @Retry x1", "2", &["J", "S", "write"]);
     let faults = "has n2: @Soft x1; J1 on retry exception Soft n2: Fatal; J2 on retry item Soft n2: Skip; S1 on retry item Soft n2: Fatal";
     text += &format!("\n{}", run(&stage, faults, "2", &["J", "S", "write"]));

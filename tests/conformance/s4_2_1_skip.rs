@@ -6,7 +6,7 @@ use super::artifacts::{
     assert_contains, assert_failed, chosen, first_step_execution, job_execution, restart_with,
 };
 use super::faults::{
-    RULES, ears, faulty, faulty_job, faulty_stage, lines, run, tree_and_calls, with_job_listeners,
+    RULES, faulty, faulty_job, faulty_stage, lines, listener, run, tree_and_calls, with_job_listeners,
 };
 use super::s4_2_6_restart::restart_edited;
 
@@ -23,7 +23,7 @@ fn one_limit_for_all_skips() {
     let mut text = String::new();
     for limit in [r#"skip-limit="0""#, r#"skip-limit="2""#, r#"skip-limit="3""#, ""] {
         let attributes = format!("commit-interval=\"1\" {limit}");
-        let stage = faulty(&ears("", SKIPS), "Out", &attributes, RULES);
+        let stage = faulty(&listener("", SKIPS), "Out", &attributes, RULES);
         let faults = "read 2: Skip; process 4: Skip; has n5: Skip";
         text += &format!("== {limit}\n{}\n", run(&stage, faults, "6", &["L"]));
     }
@@ -56,7 +56,7 @@ fn one_limit_for_all_skips() {
 /// Spec: LISTEN-PROC-05, JSL-STEPLIS-02
 #[test]
 fn reading_continues_after_a_skip() {
-    let stage = faulty(&ears("", ""), "Out", "commit-interval=\"2\"", RULES);
+    let stage = faulty(&listener("", ""), "Out", "commit-interval=\"2\"", RULES);
     let faults = "read 1: Skip; process 3: Skip";
     assert_snapshot!(run(&stage, faults, "3", &[]), @r#"
     job job COMPLETED
@@ -80,13 +80,13 @@ fn skips_need_no_listener() {
     for (interval, limit) in [(2, 4), (2, 3), (5, 2)] {
         let attributes = format!("commit-interval=\"{interval}\" skip-limit=\"{limit}\"");
         let faults = "read 1: Skip; process 3: Skip; process 5: Skip; read 6: Skip";
-        let [unheard, heard] = [String::new(), ears("", SKIPS)].map(|listeners| {
+        let [alone, notified] = [String::new(), listener("", SKIPS)].map(|listeners| {
             let stage = faulty(&listeners, "Out", &attributes, RULES);
             let words = ["open", "read", "process", "write", "checkpoint", "close"];
             run(&stage, faults, "6", &words)
         });
-        assert_eq!(unheard, heard);
-        text += &(unheard + "\n");
+        assert_eq!(alone, notified);
+        text += &(alone + "\n");
     }
     assert_snapshot!(text);
 }
@@ -97,7 +97,7 @@ fn skips_need_no_listener() {
 #[test]
 fn a_named_item_is_omitted() {
     let attributes = "commit-interval=\"4\" chunk-size=\"2\"";
-    let stage = faulty(&ears("", "on"), "TableOut", attributes, RULES);
+    let stage = faulty(&listener("", "on"), "TableOut", attributes, RULES);
     let story = run(&stage, "has n3: @Skip", "5", &["write", "L", "checkpoint"]);
     assert_snapshot!(story, @r"
     job job COMPLETED
@@ -137,7 +137,7 @@ fn a_skip_needs_no_rules_for_retries() {
 fn a_list_of_one_is_dropped_without_a_rollback() {
     let mut text = String::new();
     for writer in ["SingleOut", "SingleTableOut"] {
-        let stage = faulty(&ears("", "on"), writer, "commit-interval=\"3\"", RULES);
+        let stage = faulty(&listener("", "on"), writer, "commit-interval=\"3\"", RULES);
         text += &run(&stage, "has n2: Skip", "4", &["write", "L", "checkpoint"]);
         text += &format!("\ntable: {}\n", lines(&stage));
     }
@@ -164,7 +164,7 @@ fn an_unknown_item_is_searched() {
     let mut text = String::new();
     for writer in ["TableOut", "Out"] {
         let attributes = "commit-interval=\"12\" chunk-size=\"8\"";
-        let stage = faulty(&ears("", "on skip"), writer, attributes, RULES);
+        let stage = faulty(&listener("", "on skip"), writer, attributes, RULES);
         let faults = "has n3: Skip; has n10: Skip; has n12: Skip";
         let story = run(&stage, faults, "12", &["write", "L"]);
         text += &format!("== {writer}\n{story}\ntable: {}\n", lines(&stage));
@@ -233,9 +233,12 @@ fn the_error_of_the_found_item_decides() {
 /// Spec: CHUNK-SKIP-13, LISTEN-SKIP-01, LISTEN-SKIP-02, LISTEN-SKIP-03, LISTEN-SKIP-04, JSL-JOBLIS-05, JSL-JOBLIS-06
 #[test]
 fn skip_listeners_of_the_job_come_first() {
-    let listeners = ears("S1", SKIPS) + &ears("S2", SKIPS);
+    let listeners = listener("S1", SKIPS) + &listener("S2", SKIPS);
     let xml = faulty_job(&listeners, "Out", "commit-interval=\"2\"", RULES);
-    let stage = faulty_stage(&with_job_listeners(&xml, &(ears("J1", "") + &ears("J2", ""))));
+    let stage = faulty_stage(&with_job_listeners(
+        &xml,
+        &(listener("J1", "") + &listener("J2", "")),
+    ));
     let faults = "read 1: Skip; process 3: Skip; has n4: @Skip";
     assert_snapshot!(run(&stage, faults, "5", &["J", "S"]), @r"
     job job COMPLETED
@@ -255,7 +258,7 @@ fn an_exceeded_limit_names_the_cause_of_most_skips() {
     let job = |every: u32| {
         let attributes = format!("commit-interval=\"{every}\" skip-limit=\"2\"");
         let retried = r#"<properties><property name="batch.retry.input" value="true"/></properties><chunk"#;
-        faulty_job(&ears("", SKIPS), "Out", &attributes, RULES).replace("<chunk", retried)
+        faulty_job(&listener("", SKIPS), "Out", &attributes, RULES).replace("<chunk", retried)
     };
     let message = |every: u32, faults: &str| {
         let stage = faulty_stage(&job(every));
@@ -287,7 +290,7 @@ fn an_exceeded_limit_names_the_cause_of_most_skips() {
 fn a_restart_after_skips_resumes_at_the_right_item() {
     let job = |limit: u32| {
         let attributes = format!("commit-interval=\"2\" skip-limit=\"{limit}\"");
-        faulty_job(&ears("", SKIPS), "TableOut", &attributes, RULES)
+        faulty_job(&listener("", SKIPS), "TableOut", &attributes, RULES)
     };
     let stage = faulty_stage(&job(2));
     let faults = "read 1: Skip; process 2: Skip; has n5: @Skip; has n6: @Skip";

@@ -329,7 +329,7 @@ fn the_plan_is_kept_until_the_step_is_complete() {
 fn step_listeners_run_once_and_item_listeners_in_the_partitions() {
     let elements = format!(
         r#"<listeners><listener ref="JobWatch"/></listeners>{ONE_THREAD}
-        <step id="load"><listeners><listener ref="Hearer"><properties><property name="name" value="${{name}}"/></properties></listener></listeners>
+        <step id="load"><listeners><listener ref="NamedListener"><properties><property name="name" value="${{name}}"/></properties></listener></listeners>
         <chunk reader="Numbers" processor="Labels" writer="Lines"/>
         <partition instances="2">{}</partition></step>"#,
         properties("name.1=a; name.2=b; items.1=1; items.2=2")

@@ -5,7 +5,7 @@ use batch_tests::stage::say;
 use insta::assert_snapshot;
 
 use super::artifacts::{calls, impatient, restart_with, stopped};
-use super::faults::{RULES, ears, faulty, faulty_job, faulty_stage, lines, run, tree_and_calls};
+use super::faults::{RULES, faulty, faulty_job, faulty_stage, lines, listener, run, tree_and_calls};
 
 /// Listener calls surround every call of reader, processor, writer and checkpoint, in order. They precede the read that
 /// finds the end, which has no item after it; a filtered item has no result.
@@ -16,7 +16,7 @@ use super::faults::{RULES, ears, faulty, faulty_job, faulty_stage, lines, run, t
 #[test]
 fn listeners_surround_every_call() {
     let some = "before checkpoint,after checkpoint,after read 1,before write";
-    let listeners = ears("L1", "") + &ears("L2", some);
+    let listeners = listener("L1", "") + &listener("L2", some);
     let stage = faulty(&listeners, "Out", "commit-interval=\"2\"", "");
     let execution = stage.start("job", [("items", "3"), ("filter.every", "2")]);
     assert_snapshot!(tree_and_calls(&stage, execution, &[]));
@@ -28,7 +28,7 @@ fn listeners_surround_every_call() {
 #[test]
 fn write_listeners_receive_the_list_of_each_call() {
     let words = "before write,after write,on write";
-    let stage = faulty(&ears("", words), "Out", "commit-interval=\"3\"", RULES);
+    let stage = faulty(&listener("", words), "Out", "commit-interval=\"3\"", RULES);
     assert_snapshot!(run(&stage, "has n2: Both", "3", &["write", "L"]), @r"
     job job COMPLETED
       step copy COMPLETED read 3 write 2 commit 2 rollback 2 write skip 1
@@ -44,7 +44,7 @@ fn write_listeners_receive_the_list_of_each_call() {
 /// Spec: LISTEN-READ-04, LISTEN-PROC-05, LISTEN-WRITE-04, CHUNK-LOOP-13
 #[test]
 fn listeners_receive_errors_that_fail_the_step() {
-    let stage = faulty(&ears("", "on"), "Out", "commit-interval=\"3\"", RULES);
+    let stage = faulty(&listener("", "on"), "Out", "commit-interval=\"3\"", RULES);
     let mut text = String::new();
     for faults in [
         "read 2: Fatal",
@@ -82,7 +82,7 @@ fn listeners_receive_errors_that_fail_the_step() {
 #[test]
 fn checkpoint_listeners_and_failures() {
     let stage = faulty(
-        &ears("", "before checkpoint,after checkpoint"),
+        &listener("", "before checkpoint,after checkpoint"),
         "TableOut",
         "commit-interval=\"2\"",
         "",
@@ -98,7 +98,7 @@ fn checkpoint_listeners_and_failures() {
     assert_eq!(lines(&stage), "");
     let again = restart_with(&stage, execution, [("faults", "L after checkpoint: Fatal")]);
     assert_snapshot!(tree_and_calls(&stage, again, &words), @r"
-    job job FAILED | Fatal | thrown by #[after_checkpoint] of checkpoint listener `Ears`
+    job job FAILED | Fatal | thrown by #[after_checkpoint] of checkpoint listener `CallListener`
       step copy FAILED read 2 write 2 commit 1 | the job's message
     open reader at 0 · open writer at 0 · write n1 n2 · L before checkpoint · checkpoint reader at 2
     checkpoint writer · L after checkpoint !Fatal · close writer · close reader
@@ -121,7 +121,7 @@ fn checkpoint_listeners_and_failures() {
 #[test]
 fn no_after_checkpoint_without_a_commit() {
     let stage = faulty(
-        &ears("", "before checkpoint,after checkpoint"),
+        &listener("", "before checkpoint,after checkpoint"),
         "Spoils",
         "commit-interval=\"2\"",
         "",
@@ -147,7 +147,7 @@ fn no_after_checkpoint_without_a_commit() {
 /// Spec: CHUNK-LOOP-15, LISTEN-READ-02
 #[test]
 fn a_stop_takes_effect_between_listeners() {
-    let xml = faulty_job(&ears("", "before"), "Out", "", "");
+    let xml = faulty_job(&listener("", "before"), "Out", "", "");
     let stage = impatient(&xml);
     let execution = stopped(&stage, [("hold.at", "2")]);
     assert_snapshot!(tree_and_calls(&stage, execution, &["L", "read", "write", "checkpoint"]), @r"

@@ -197,7 +197,7 @@ fn items(list: &str) -> Vec<u64> {
 #[derive(Default)]
 pub struct Order {
     /// The optional calls that have a receiver.
-    heard: BTreeSet<Kind>,
+    called: BTreeSet<Kind>,
     /// The processed items since the last commit.
     processed: BTreeSet<u64>,
     /// The last item read, and the list that is being written.
@@ -228,13 +228,13 @@ pub struct Order {
 impl Order {
     /// Creates the automaton for a step whose listener, and whose checkpoint algorithm, record every call.
     pub fn hearing(listener: bool, algorithm: bool) -> Self {
-        let heard = |kind: &Kind| match kind {
+        let called = |kind: &Kind| match kind {
             Finish => false,
             Begin | Ready | End => algorithm,
             _ => listener,
         };
         Self {
-            heard: OPTIONAL.iter().copied().filter(heard).collect(),
+            called: OPTIONAL.iter().copied().filter(called).collect(),
             ..Self::default()
         }
     }
@@ -271,7 +271,7 @@ impl Order {
     fn allowed_after(&mut self, log: &[String]) -> Result<Vec<Kind>, String> {
         let calls: Option<Vec<_>> = log.iter().map(|line| Call::parse(line)).collect();
         let calls = calls.ok_or("a line of the log is no call")?;
-        self.heard.extend(calls.iter().map(|call| call.kind));
+        self.called.extend(calls.iter().map(|call| call.kind));
         let mut allowed = vec![OpenReader];
         for (number, call) in calls.iter().enumerate() {
             let line = &log[number];
@@ -320,7 +320,7 @@ impl Order {
             if !seen.insert(kind) {
                 continue;
             }
-            if OPTIONAL.contains(&kind) && !self.heard.contains(&kind) {
+            if OPTIONAL.contains(&kind) && !self.called.contains(&kind) {
                 open.extend(after(kind, self.known));
             } else {
                 allowed.push(kind);
@@ -363,7 +363,7 @@ impl Order {
             }
             BeforeWrite => call.about.clone_into(&mut self.list),
             Write => {
-                if self.heard.contains(&BeforeWrite) {
+                if self.called.contains(&BeforeWrite) {
                     same(call.about, &self.list)?;
                 }
                 call.about.clone_into(&mut self.list);
@@ -372,7 +372,7 @@ impl Order {
                 if call.thrown.is_some() && !self.known {
                     self.retried.clear();
                 }
-                if self.heard.contains(&RetryItem)
+                if self.called.contains(&RetryItem)
                     && let Some(item) = items.iter().find(|item| self.retried.contains(item))
                 {
                     return Err(format!(
@@ -417,7 +417,7 @@ impl Order {
             RetryItem => {
                 let retried = call.about.rsplit(' ').next().unwrap_or_default();
                 for item in items(retried) {
-                    if self.heard.contains(&RetryException)
+                    if self.called.contains(&RetryException)
                         && !self.read_again
                         && !self.retried.contains(&item)
                         && !self.notified.contains(&item)
@@ -467,7 +467,7 @@ mod tests {
     }
 
     /// The same with all listeners.
-    fn problem_heard(log: &[&str]) -> Option<String> {
+    fn problem_of(log: &[&str]) -> Option<String> {
         let log: Vec<String> = log.iter().map(ToString::to_string).collect();
         Order::hearing(true, true).check(&log).err()
     }
@@ -534,19 +534,13 @@ mod tests {
         for place in 0..RIGHT.len() {
             let mut without = RIGHT.to_vec();
             let call = without.remove(place);
-            assert!(
-                problem_heard(&without).is_some(),
-                "without call {place}, `{call}`"
-            );
+            assert!(problem_of(&without).is_some(), "without call {place}, `{call}`");
             let mut twice = RIGHT.to_vec();
             twice.swap(place, (place + 1) % RIGHT.len());
-            assert!(problem_heard(&twice).is_some(), "`{call}` at {place} is late");
+            assert!(problem_of(&twice).is_some(), "`{call}` at {place} is late");
         }
         for end in 0..RIGHT.len() {
-            assert!(
-                problem_heard(&RIGHT[..end]).is_some() || end == 0,
-                "ends at {end}"
-            );
+            assert!(problem_of(&RIGHT[..end]).is_some() || end == 0, "ends at {end}");
         }
     }
 

@@ -285,9 +285,9 @@ impl Binder<'_> {
                         bound.faults.repeats_reader =
                             self.dialect().retries_one_by_one() && !bound.reader.registration.is_ready_made();
                         bound.pipelined = self.is_pipelined(pipeline, step, chunk, &bound, &listeners);
-                        let commits_are_heard = acts_on_commits(&listeners);
-                        bound.rewindable &= !commits_are_heard;
-                        bound.ends_with_commit &= !commits_are_heard;
+                        let needs_each_commit = acts_on_commits(&listeners);
+                        bound.rewindable &= !needs_each_commit;
+                        bound.ends_with_commit &= !needs_each_commit;
                         if processors == 1 && !bound.pipelined {
                             bound.faults.repeats_processor = true;
                         }

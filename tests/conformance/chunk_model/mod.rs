@@ -9,7 +9,7 @@ mod model;
 mod world;
 
 use self::case::{Case, RULES, case};
-use self::model::{Heard, Model, Outcome};
+use self::model::{Model, Notified, Outcome};
 use batch_runtime::{BatchRuntime, BatchStatus, JobExecutionId, JobOperator, JobParameters};
 use batch_tests::order::Order;
 use batch_tests::{deadline, slow};
@@ -41,7 +41,10 @@ fn write_jobs(folder: &std::path::Path) {
         let properties = r#"<properties><property name="batch.chunk.processors" value="${processors}"/>
             <property name="batch.chunk.pipeline" value="${pipelined}"/></properties>"#;
         let properties = when(!custom, properties);
-        let listeners = when(listened, r#"<listeners><listener ref="${ears}"/></listeners>"#);
+        let listeners = when(
+            listened,
+            r#"<listeners><listener ref="${listener}"/></listeners>"#,
+        );
         let policy = when(custom, r#"checkpoint-policy="custom""#);
         let algorithm = when(custom, r#"<checkpoint-algorithm ref="ModelCounts"/>"#);
         let skips = when(skips, r#"skip-limit="${skips}""#);
@@ -63,12 +66,12 @@ fn parameters(case: &Case) -> JobParameters {
         (false, true) => "Delivers",
         (false, false) => "DeliversEach",
     };
-    let ears = match case.pipelined {
+    let listener = match case.pipelined {
         true => "ModelPipelineListeners",
-        false => "ModelEars",
+        false => "ModelListener",
     };
     let number = |number: Option<u32>| number.unwrap_or(0).to_string();
-    JobParameters::from([("writer", writer), ("ears", ears)])
+    JobParameters::from([("writer", writer), ("listener", listener)])
         .with("size", case.chunk_size.to_string())
         .with("interval", case.commit_interval.to_string())
         .with("processors", case.processors.to_string())
@@ -142,16 +145,16 @@ fn agrees(operator: &JobOperator, case: &Case) -> Result<(), TestCaseError> {
         actual.push(outcome(operator, again));
     }
 
-    let (log, heard, delivered) = world::with(|world| {
+    let (log, notified, delivered) = world::with(|world| {
         let log = std::mem::take(&mut world.log);
-        (log, world.heard, std::mem::take(&mut world.delivered))
+        (log, world.notified, std::mem::take(&mut world.delivered))
     });
     let lines = take_lines();
     let problem = if actual != expected {
         Some(format!("expected {expected:#?}, found {actual:#?}"))
-    } else if case.listened && heard != model.heard {
-        Some(format!("expected {:?}, found {heard:?}", model.heard))
-    } else if !case.listened && heard != Heard::default() {
+    } else if case.listened && notified != model.notified {
+        Some(format!("expected {:?}, found {notified:?}", model.notified))
+    } else if !case.listened && notified != Notified::default() {
         Some("a listener was called that is not there".to_owned())
     } else if case.transactional && lines != model.written {
         Some(format!("expected lines {:?}, found {lines:?}", model.written))

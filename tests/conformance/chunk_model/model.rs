@@ -27,7 +27,7 @@ impl Outcome {
 
 /// The number of calls of each listener method.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Heard {
+pub(crate) struct Notified {
     pub(crate) skips_in_read: u32,
     pub(crate) skips_in_process: u32,
     pub(crate) skips_in_write: u32,
@@ -39,7 +39,7 @@ pub(crate) struct Heard {
 pub(crate) struct Model<'c> {
     case: &'c Case,
     plan: Plan,
-    pub(crate) heard: Heard,
+    pub(crate) notified: Notified,
     /// The committed items, in the order of writing.
     pub(crate) written: Vec<u64>,
     /// The reader's checkpoint.
@@ -87,7 +87,7 @@ impl<'c> Model<'c> {
         Self {
             case,
             plan: Plan::new(case),
-            heard: Heard::default(),
+            notified: Notified::default(),
             written: Vec::new(),
             position: 0,
             step: Outcome::default(),
@@ -173,7 +173,7 @@ impl<'c> Model<'c> {
             }
             self.skip(thrown.class, interval)?;
             interval.counts.read_skips += 1;
-            self.heard.skips_in_read += 1;
+            self.notified.skips_in_read += 1;
         }
         Ok(None)
     }
@@ -183,7 +183,7 @@ impl<'c> Model<'c> {
         if let Some(thrown) = self.plan.throws(Phase::Process, item) {
             self.skip(thrown.class, interval)?;
             interval.counts.process_skips += 1;
-            self.heard.skips_in_process += 1;
+            self.notified.skips_in_process += 1;
         } else if item.is_multiple_of(self.case.filter) {
             interval.counts.filters += 1;
         } else {
@@ -238,14 +238,14 @@ impl<'c> Model<'c> {
         let mut place = first;
         while self.case.listened && place < end {
             let item = interval.results[place];
-            self.heard.retry_items += 1;
+            self.notified.retry_items += 1;
             match self.plan.throws(Phase::OnRetryItem, item) {
                 None => place += 1,
                 Some(thrown) => {
                     self.skip(thrown.class, interval)?;
                     interval.results.remove(place);
                     interval.counts.write_skips += 1;
-                    self.heard.skips_in_write += 1;
+                    self.notified.skips_in_write += 1;
                     end -= 1;
                 }
             }
@@ -295,7 +295,7 @@ impl<'c> Model<'c> {
         };
         interval.results.remove(place);
         interval.counts.write_skips += 1;
-        self.heard.skips_in_write += 1;
+        self.notified.skips_in_write += 1;
         let before = |to: usize| to - usize::from(place < to);
         match &mut interval.next {
             Next::Lists => {}
@@ -318,7 +318,7 @@ impl<'c> Model<'c> {
             return Ok(false);
         }
         for item in items {
-            self.heard.retry_exceptions += 1;
+            self.notified.retry_exceptions += 1;
             match self.plan.throws(Phase::OnRetryException, *item) {
                 None => {}
                 Some(thrown) if thrown.class == Class::Panic => return Err(End::Failed),

@@ -9,7 +9,7 @@ use diesel::connection::SimpleConnection;
 use diesel::sql_types::BigInt;
 
 use super::case::{Case, Class, Phase, Plan, Thrown};
-use super::model::Heard;
+use super::model::Notified;
 use crate::faults::{input_listeners, pipeline_listeners};
 
 /// The running case.
@@ -17,7 +17,7 @@ pub(crate) struct World {
     pub(crate) case: Case,
     pub(crate) plan: Plan,
     pub(crate) log: Vec<String>,
-    pub(crate) heard: Heard,
+    pub(crate) notified: Notified,
     /// The items of writers that do not write through the chunk transaction.
     pub(crate) delivered: Vec<u64>,
 }
@@ -35,7 +35,7 @@ pub(crate) fn begin(case: &Case) {
         case: case.clone(),
         plan: Plan::new(case),
         log: Vec::new(),
-        heard: Heard::default(),
+        notified: Notified::default(),
         delivered: Vec::new(),
     });
 }
@@ -242,17 +242,21 @@ impl ModelCounts {
 fn listen(call: &str) -> Result<(), BatchError> {
     let item = call.rsplit(" n").next().and_then(|item| item.parse().ok());
     let phase = with(|world| {
-        let heard = &mut world.heard;
+        let notified = &mut world.notified;
         let counts = [
-            ("on skip in read ", &mut heard.skips_in_read, None),
-            ("on skip in process ", &mut heard.skips_in_process, None),
-            ("on skip in write ", &mut heard.skips_in_write, None),
+            ("on skip in read ", &mut notified.skips_in_read, None),
+            ("on skip in process ", &mut notified.skips_in_process, None),
+            ("on skip in write ", &mut notified.skips_in_write, None),
             (
                 "on retry exception ",
-                &mut heard.retry_exceptions,
+                &mut notified.retry_exceptions,
                 Some(Phase::OnRetryException),
             ),
-            ("on retry item ", &mut heard.retry_items, Some(Phase::OnRetryItem)),
+            (
+                "on retry item ",
+                &mut notified.retry_items,
+                Some(Phase::OnRetryItem),
+            ),
         ];
         let (_, count, phase) = counts.into_iter().find(|(start, ..)| call.starts_with(start))?;
         *count += 1;
@@ -276,5 +280,5 @@ macro_rules! listeners {
     )*};
 }
 
-listeners!(ModelEars ModelPipelineListeners);
-input_listeners!(ModelEars);
+listeners!(ModelListener ModelPipelineListeners);
+input_listeners!(ModelListener);
