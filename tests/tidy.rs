@@ -105,7 +105,7 @@ fn check_absent(folder: &str, allowed: &[&str], words: &[&str]) {
     }
 }
 
-/// A thread needs a name, and the surroundings of the thread that starts it.
+/// Threads start in `thread.rs`, so that each has a name.
 #[test]
 fn threads_of_the_runtime_start_in_one_place() {
     let allowed = [
@@ -120,7 +120,7 @@ fn threads_of_the_runtime_start_in_one_place() {
     let words = [
         "thread::Builder",
         "thread::spawn",
-        "std::thread::scope",
+        "thread::scope",
         "crossbeam::thread",
         "crossbeam::scope",
     ];

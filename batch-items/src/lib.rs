@@ -96,7 +96,7 @@ pub mod sql;
 mod table;
 mod xml;
 
-/// The readers of files and queries. The root has them, too.
+/// The readers of files and queries; also in the crate root.
 pub mod readers {
     pub use crate::delimited::DelimitedItemReader;
     pub use crate::json::{JsonArrayItemReader, JsonLinesItemReader};
@@ -105,7 +105,7 @@ pub mod readers {
     pub use crate::xml::XmlItemReader;
 }
 
-/// The writers of files and tables, with the types of their properties. The root has them, too.
+/// The writers of files and tables, with the types of their properties; also in the crate root.
 pub mod writers {
     pub use crate::delimited::{Character, DelimitedFormat, DelimitedItemWriter, QuoteMode};
     pub use crate::json::{JsonArrayItemWriter, JsonLinesItemWriter};
@@ -114,7 +114,7 @@ pub mod writers {
     pub use crate::xml::XmlItemWriter;
 }
 
-/// The errors of readers and writers. The root has them, too.
+/// The errors of readers and writers; also in the crate root.
 pub mod errors {
     pub use crate::error::{EncodeError, Field, Origin, ReadError, RecordError, ResourceError};
     pub use crate::table::{ConstraintViolation, TableError};
@@ -127,7 +127,7 @@ pub use rejects::{
 #[doc(hidden)]
 pub use table::insertable;
 
-// Their pages are those of the modules, so that the first page of the documentation is short.
+// Documented in their modules, so that the first page is short.
 #[doc(hidden)]
 pub use {
     compose::{

@@ -139,7 +139,7 @@
 //!
 //! # Modules
 //!
-//! The root holds what most programs name; [`attributes`] and [`artifacts`] list what annotates artifacts. [`context`] has the contexts of a running job, [`operator`] what the job operator
+//! The root holds what most programs name. [`attributes`] lists the attributes, [`artifacts`] what artifacts take and return. [`context`] has the contexts of a running job, [`operator`] what the job operator
 //! takes and returns, [`execution`] the recorded executions, [`parameters`] and [`time`] their values, [`repository`] the
 //! databases, [`partition`] the seam for partitions in other processes, [`xml`] the model of Job XML.
 //!
@@ -206,13 +206,13 @@ mod transition;
 pub mod url;
 pub mod worker;
 
-/// The attributes of artifacts, and those of their methods. The root has them, too.
+/// The attributes of artifacts and of their methods, also in the crate root.
 pub mod attributes {
     #[doc(inline)]
     pub use crate::role::attributes::*;
 }
 
-/// What artifacts take and return besides items, and the loaders that create them. The root has them, too.
+/// The types that artifacts take and return besides items, and artifact loaders; also in the crate root.
 pub mod artifacts {
     pub use crate::artifact::{
         BatchArtifactLoader, BatchException, ChunkItems, FailedItem, LoadedArtifact, PartitionPlan,
@@ -239,7 +239,7 @@ pub use repository::ChunkTransaction;
 pub use runtime::{BatchRuntime, BatchRuntimeBuilder};
 pub use status::BatchStatus;
 
-// Their pages are those of the modules, so that the first page of the documentation shows what most programs name.
+// Documented in their modules, so that the first page shows what most programs name.
 #[doc(hidden)]
 pub use {
     artifacts::*,

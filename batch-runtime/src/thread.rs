@@ -1,12 +1,12 @@
-//! The threads of the runtime: all of them start here.
+//! Starts the threads of the runtime.
 //!
-//! Partitions and flows end before the call that starts them returns, so they borrow from it: their threads are scoped, by crossbeam. The
-//! others outlive the call, and have a handle or report through a channel.
+//! Partitions and flows end before the call that starts them returns, so their threads borrow from it: they are scoped, by crossbeam, and
+//! start in `engine/threads/subjobs.rs`. The others outlive the call, and have a handle or report through a channel.
 
 use std::io;
 use std::thread::{Builder, JoinHandle};
 
-pub(crate) use crossbeam::thread::{Scope, scope};
+pub(crate) use crossbeam::thread::{Scope, scope as scoped};
 
 use crate::async_runtime::AsyncRuntime;
 use crate::context_gate::ContextGate;
@@ -23,31 +23,31 @@ pub(crate) fn start<T: Send + 'static>(
     Builder::new().name(name.into()).spawn(work)
 }
 
-/// Starts a thread of a chunk step that calls its artifacts: in the surroundings of the step, and behind its gate.
+/// Starts a thread that calls the artifacts of a chunk step: in the span and tokio runtime of the step, guarded by its context gate.
 ///
 /// # Errors
 /// If the operating system has no thread left.
 pub(crate) fn start_for_step(
     name: impl Into<String>,
-    surroundings: Surroundings,
+    env: ThreadEnv,
     gate: &Arc<ContextGate>,
     work: impl FnOnce() + Send + 'static,
 ) -> io::Result<JoinHandle<()>> {
     let gate = Arc::clone(gate);
     start(name, move || {
         gate.guard_this_thread();
-        surroundings.run(work);
+        env.run(work);
     })
 }
 
-/// What a thread that calls artifacts has in common with the thread that starts it.
+/// The span and the tokio runtime that a thread inherits from the thread that starts it.
 #[derive(Clone)]
-pub(crate) struct Surroundings {
+pub(crate) struct ThreadEnv {
     span: tracing::Span,
     async_runtime: AsyncRuntime,
 }
 
-impl Surroundings {
+impl ThreadEnv {
     pub(crate) fn of_this_thread() -> Self {
         Self {
             span: tracing::Span::current(),

@@ -105,7 +105,7 @@ pub use resolve::{Resolved, Unresolved, resolve, resolve_or_part};
 pub use substitute::Values;
 pub use values::id_problem;
 
-// Their pages are those of the model.
+// Documented in the model.
 #[doc(hidden)]
 pub use model::{Pattern, Source, Span, Spanned, Specificity};
 

@@ -205,7 +205,7 @@ impl FaultLog {
                 None => (place == call).then_some(0),
             };
             let Some(index) = at else { continue };
-            if self.has_thrown(entry, times) {
+            if self.count_throw(entry, times) {
                 continue;
             }
             let (named, nowhere) = (fault.starts_with('@'), fault.starts_with("@@"));
@@ -222,8 +222,8 @@ impl FaultLog {
         Ok(())
     }
 
-    /// Returns true if an entry was thrown that often, else counts it once more.
-    fn has_thrown(&self, entry: &str, times: u32) -> bool {
+    /// Counts a throw of this entry. Returns true if it was thrown `times` times before.
+    fn count_throw(&self, entry: &str, times: u32) -> bool {
         let mut thrown = THROWN.lock().unwrap_or_else(PoisonError::into_inner);
         let entry = (self.log.clone(), entry.to_owned());
         let thrown = thrown.get_or_insert_default().entry(entry).or_default();

@@ -86,23 +86,23 @@ fn a_chunk_without_a_processor_writes_what_it_reads() {
     assert_eq!(written.items(), [1, 2, 3, 4, 5]);
 }
 
-/// Without its own property, the reader has the default. A chunk ends after its time limit although it has fewer items.
+/// Without a property, the reader has the default. A chunk ends after its time limit although it has fewer items.
 ///
 /// Spec: JAK-11, JAK-12
 #[test]
-fn an_artifact_without_properties_has_its_defaults() {
+fn artifacts_have_defaults_and_chunks_a_time_limit() {
     for (attributes, own, commits) in [
         ("item-count='100'", "", 1),
         (
             "item-count='100' time-limit='1'",
-            "<property name='seconds' value='1'/>",
+            "<properties><property name='seconds' value='1'/></properties>",
             2,
         ),
     ] {
         let (_folder, job) = job(&format!(
             "<properties><property name='limit' value='99'/></properties>
              <step id='s'><chunk {attributes}>
-               <reader ref='CountTo'><properties>{own}</properties></reader><writer ref='Table'/>
+               <reader ref='CountTo'>{own}</reader><writer ref='Table'/>
              </chunk></step>"
         ));
         let run = job.writer("Table", &WrittenItems::<u64>::new()).launch();

@@ -159,25 +159,29 @@ impl Restarts {
     }
 
     /// A restart that fails with this message.
+    #[track_caller]
     fn fails(mut self, parameters: &str, message: &str) -> Self {
         self.restart(parameters).assert_failed(message);
         self
     }
 
     /// A restart that completes, with these partitions.
+    #[track_caller]
     fn completes(mut self, parameters: &str, partitions: &str) -> Self {
         self.restart(parameters).assert_completed();
         self.ran(partitions)
     }
 
     /// The last execution has run these partitions.
+    #[track_caller]
     fn ran(self, expected: &str) -> Self {
         assert_eq!(partitions(&self.last).join(", "), expected, "{}", self.last);
         self
     }
 }
 
-/// The number of partitions is remembered; their properties come from the new plan.
+/// The number of partitions is remembered; their properties come from the new plan. With `all` the whole plan is new; another value is
+/// rejected. Complete partitions do not run again, also after a rollback.
 ///
 /// Spec: D-50, JAK-32, JAK-33
 #[test]

@@ -320,22 +320,34 @@ fn the_items_of_a_skipped_list_are_counted() {
 /// Spec: JAK-28, JAK-30, JAK-31
 #[test]
 fn a_repeated_call_that_fails_again_is_skipped() {
-    const ROLLBACK: &[&str] = &["retryable", "skippable"];
-    const NO_ROLLBACK: &[&str] = &["retryable", "skippable", "no-rollback"];
+    const SKIPPED_AFTER_ROLLBACK: &[&str] = &["retryable", "skippable"];
+    const SKIPPED_IN_PLACE: &[&str] = &["retryable", "skippable", "no-rollback"];
     for (classes, fails, skip) in [
-        (NO_ROLLBACK, "read 5; read 5", "skip read"),
-        (NO_ROLLBACK, "process 5; process 5", "skip process of Some(5)"),
+        (SKIPPED_IN_PLACE, "read 5; read 5", "skip read"),
         (
-            NO_ROLLBACK,
+            SKIPPED_IN_PLACE,
+            "process 5; process 5",
+            "skip process of Some(5)",
+        ),
+        (
+            SKIPPED_IN_PLACE,
             "write [4, 5, 6]; write [4, 5, 6]",
             "skip write of [4, 5, 6]",
         ),
-        (ROLLBACK, "read 5; read 5", "skip read"),
-        (ROLLBACK, "process 5; process 5", "skip process of Some(5)"),
-        (ROLLBACK, "write [4, 5, 6]; write [5]", "skip write of [5]"),
+        (SKIPPED_AFTER_ROLLBACK, "read 5; read 5", "skip read"),
+        (
+            SKIPPED_AFTER_ROLLBACK,
+            "process 5; process 5",
+            "skip process of Some(5)",
+        ),
+        (
+            SKIPPED_AFTER_ROLLBACK,
+            "write [4, 5, 6]; write [5]",
+            "skip write of [5]",
+        ),
     ] {
         let (run, all) = run(fails, classes, true, "");
-        let rollbacks = i64::from(classes == ROLLBACK);
+        let rollbacks = i64::from(classes == SKIPPED_AFTER_ROLLBACK);
         run.assert_completed().step("s").assert_rollbacks(rollbacks);
         assert_eq!(chosen(&all, "retry").len(), 1, "{fails}: {all:?}");
         assert_eq!(chosen(&all, "skip"), [skip], "{fails}: {all:?}");

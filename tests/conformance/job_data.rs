@@ -28,13 +28,13 @@ fn data(stage: &Stage, execution: JobExecutionId) -> Vec<String> {
         .collect()
 }
 
-/// A value of several types.
+/// A value of several types. Its fields are in the order that a map without the order of insertion has.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 struct Batch {
-    id: u64,
     files: Vec<String>,
-    rate: f64,
+    id: u64,
     note: Option<String>,
+    rate: f64,
 }
 
 /// Stores data, unless it is there, and logs what it finds.
@@ -50,10 +50,10 @@ fn data_keeper(
     let found = batch.as_ref().map(|batch| batch.files.join("+"));
     say(log, format!("{} {found:?} {count:?}", step.id()));
     let batch = batch.unwrap_or(Batch {
-        id: u64::MAX,
         files: vec!["é.csv".into(), "java.lang.Long".into()],
-        rate: 0.5,
+        id: u64::MAX,
         note: None,
+        rate: 0.5,
     });
     job.set_persistent_data("batch", &batch)?;
     job.set_persistent_data("count", &(count.unwrap_or(0) + 1))?;

@@ -122,7 +122,7 @@ fn classes_are_known_by_all_their_names() {
 /// Spec: CHUNK-SKIP-05, CHUNK-SKIP-14, LISTEN-SKIP-06, CHUNK-LOOP-13, CHUNK-LOOP-14, CHUNK-EXC-03
 #[test]
 fn nothing_else_is_skipped() {
-    // What happens if the call throws, and if it panics where that differs.
+    // The outcome of an error, and of a panic where it differs.
     assert_snapshot!(each_fails(), @r#"
     open reader at 0: FAILED
     open writer at 0: FAILED

@@ -102,14 +102,13 @@ fn a_pipelined_step_does_what_a_plain_one_does() {
             for processors in ["1", "3"] {
                 for fault in HANDLED.iter().chain(FATAL) {
                     let job = faulty_job(listeners, "TableOut", attributes, RULES);
-                    let [plain, pipelined] = ["false", "true"].map(|pipeline| {
-                        let properties = [
-                            ("batch.retry.input", "true"),
-                            ("batch.chunk.processors", processors),
-                            ("batch.chunk.pipeline", pipeline),
-                        ];
-                        story(&with_properties(&job, &properties), fault)
-                    });
+                    let properties = [
+                        ("batch.retry.input", "true"),
+                        ("batch.chunk.processors", processors),
+                        ("batch.chunk.pipeline", "true"),
+                    ];
+                    let [plain, pipelined] = [&properties[..2], &properties]
+                        .map(|properties| story(&with_properties(&job, properties), fault));
                     let case = format!("{attributes}, {fault}, {processors} processors, {listeners}");
                     assert_eq!(pipelined.0, plain.0, "{case}");
                     // The reader is asked for its position before the list is written, not after.
@@ -425,7 +424,6 @@ impl BatchArtifactLoader for LoadsReadsBalances {
     }
 }
 
-/// Steps that cannot be pipelined: their jobs, and the reason.
 /// Returns the job of a step that cannot be pipelined.
 fn obstacle(listeners: &str, attributes: &str, children: &str) -> String {
     faulty_job(listeners, "TableOut", attributes, children)

@@ -14,7 +14,9 @@ use super::artifacts::{
 const ONE: &str =
     r#"<step id="one" next="two"><batchlet ref="Task"/></step><step id="two"><batchlet ref="Task"/></step>"#;
 
-/// Spec: JSL-BATCHLET-01, JSL-BATCHLET-02, BLET-01, BLET-02, BLET-03, BLET-04, BLET-10, STATUS-19, ART-11, SEQ-02, BLET-05, STATUS-25
+/// A batchlet runs once, and its result is the exit status; an empty result fails the step.
+///
+/// Spec: JSL-BATCHLET-01, JSL-BATCHLET-02, BLET-01 to BLET-05, BLET-10, STATUS-19, STATUS-25, ART-11, SEQ-02
 #[test]
 fn a_batchlet_runs_once_and_gives_the_exit_status() {
     assert_snapshot!(run_with(ONE, [("result", "42 files")]), @r"

@@ -240,7 +240,7 @@ fn verbose(
     }
 }
 
-/// Has the next execution of the stage end with these exit statuses.
+/// Makes the next execution of the stage end with these exit statuses.
 fn say_next(stage: &Stage, step: &str, job: &str) {
     let words = (stage.log_name().to_owned(), step.to_owned(), job.to_owned());
     WORDS.lock().unwrap().push(words);

@@ -241,7 +241,7 @@ listeners! {
     HearsWrites: #[item_write_listener] #[after_write] fn(&[String]);
     HearsCheckpoints: #[checkpoint_listener] #[after_checkpoint] fn();
     HearsSkips: #[skip_listener] #[on_skip_in_process] fn(&BatchError, &u64);
-    HearsRetries: #[retry_listener] #[on_retry_item] fn(&BatchError, &String);
+    RetryLog: #[retry_listener] #[on_retry_item] fn(&BatchError, &String);
 }
 
 /// A listener is called for its own roles, whether there are others or not.
@@ -256,7 +256,7 @@ fn a_listener_needs_no_other() {
         "HearsWrites",
         "HearsCheckpoints",
         "HearsSkips",
-        "HearsRetries",
+        "RetryLog",
     ] {
         let element = format!("<listener ref=\"{listener}\"/>");
         let stage = faulty(&element, "Out", "", RULES);
@@ -270,6 +270,6 @@ fn a_listener_needs_no_other() {
     HearsWrites: after_write
     HearsCheckpoints: after_checkpoint
     HearsSkips: on_skip_in_process
-    HearsRetries: on_retry_item
+    RetryLog: on_retry_item
     ");
 }

@@ -299,8 +299,9 @@ fn a_nested_context_that_is_out_of_scope_is_reported_with_the_path_of_its_field(
 fn a_misspelt_nested_property_is_reported() {
     let own = property("accepted.resuorce", "x") + &property("rejected.archive.limit", "1");
     let stage = Stage::new(&listened("Sorter", &own));
-    let [warning] = &*stage.operator().check("job", ()).unwrap() else {
-        panic!()
+    let warnings = stage.operator().check("job", ()).unwrap();
+    let [warning] = &*warnings else {
+        panic!("{warnings:?}")
     };
     let warning = warning
         .to_string()

@@ -396,16 +396,19 @@ fn a_value_that_does_not_parse_is_rejected_at_its_place() {
 fn a_misspelt_parameter_is_rejected_and_an_unknown_one_is_not() {
     let stage = Stage::new(&job(r#"<step id="one"><batchlet ref="ShowBatchlet"/></step>"#));
     let misspelt = refused(&stage, "job", [("filName", "x")]);
-    assert_contains(
-        &misspelt,
-        "it uses no parameter `filName`; did you mean `fileName`?",
+    assert_eq!(
+        misspelt,
+        "cannot start job `job`: it uses no parameter `filName`; did you mean `fileName`?"
     );
     assert_eq!(stage.operator().job_instance_count("job").unwrap(), 0);
     stage.start("job", [("customer", "42")]);
     stage.start("job", [("plan", "short names are like too many others")]);
     let shortest = Stage::new(&job(r#"<step id="one"><batchlet ref="TurnHolder"/></step>"#));
     let misspelt = refused(&shortest, "job", [("foldr", "x")]);
-    assert_contains(&misspelt, "it uses no parameter `foldr`; did you mean `folder`?");
+    assert_eq!(
+        misspelt,
+        "cannot start job `job`: it uses no parameter `foldr`; did you mean `folder`?"
+    );
 }
 
 /// A check reports parameters that no repository can store, as the start does.

@@ -41,7 +41,7 @@ impl Courier {
         }
     }
 
-    fn tell(&self, what: &str) -> Result<(), BatchError> {
+    fn record(&self, what: &str) -> Result<(), BatchError> {
         let step = self.step.as_ref().map_or("no step", StepContext::id);
         let vehicle = self.vehicle.as_ref().map_or(0, |vehicle| vehicle.number);
         let town = &self.town;
@@ -57,12 +57,12 @@ impl Courier {
 impl Courier {
     #[process]
     fn process(&self) -> Result<String, BatchError> {
-        self.tell("process")?;
+        self.record("process")?;
         Ok("DELIVERED".into())
     }
 }
 
-listens!(step_listener Courier.tell: before_step "before", after_step "after");
+listens!(step_listener Courier.record: before_step "before", after_step "after");
 
 /// An artifact without a role.
 #[derive(BatchArtifact)]

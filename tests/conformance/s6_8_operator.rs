@@ -269,8 +269,7 @@ fn callbacks_are_called_at_every_end() {
     }
 }
 
-/// The callback is called after the end is recorded: a stop is then too late, and a job that waits for its own execution gets an error
-/// instead of a deadlock.
+/// The callback is called after the end is recorded: a stop is then too late, and a wait for the execution returns at once.
 ///
 /// Spec: OP-28, OP-30, STATUS-23
 #[test]

@@ -67,7 +67,7 @@ fn xml() -> String {
     )
 }
 
-/// Returns of each step its executions, reads, writes and skips.
+/// Returns the executions, reads, writes and skips of each step.
 fn totals(stage: &Stage, execution: JobExecutionId) -> Vec<String> {
     let totals = stage.operator().step_totals(execution).unwrap();
     let shown = totals.iter().map(|total| {

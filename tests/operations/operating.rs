@@ -520,7 +520,7 @@ fn a_run_is_reported() {
     let folder = folder();
     ends(1, folder.path(), &["start", "fails", "result=<b>"]);
     for (file, beginning, part) in [
-        ("run.html", "<!doctype html>", "<rect class=\"failed\""),
+        ("run.html", "<!doctype html>", "<div class=\"failed\""),
         ("run.md", "# fails 1 FAILED", "```mermaid\ngantt"),
     ] {
         let (out, err) = ends(0, folder.path(), &["show", "1", "--report", file]);

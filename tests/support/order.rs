@@ -197,7 +197,7 @@ fn items(list: &str) -> Vec<u64> {
 #[derive(Default)]
 pub struct Order {
     /// The optional calls that have a receiver.
-    called: BTreeSet<Kind>,
+    received: BTreeSet<Kind>,
     /// The processed items since the last commit.
     processed: BTreeSet<u64>,
     /// The last item read, and the list that is being written.
@@ -227,14 +227,14 @@ pub struct Order {
 
 impl Order {
     /// Creates the automaton for a step whose listener, and whose checkpoint algorithm, record every call.
-    pub fn hearing(listener: bool, algorithm: bool) -> Self {
-        let called = |kind: &Kind| match kind {
+    pub fn listening(listener: bool, algorithm: bool) -> Self {
+        let is_received = |kind: &Kind| match kind {
             Finish => false,
             Begin | Ready | End => algorithm,
             _ => listener,
         };
         Self {
-            called: OPTIONAL.iter().copied().filter(called).collect(),
+            received: OPTIONAL.iter().copied().filter(is_received).collect(),
             ..Self::default()
         }
     }
@@ -271,7 +271,7 @@ impl Order {
     fn allowed_after(&mut self, log: &[String]) -> Result<Vec<Kind>, String> {
         let calls: Option<Vec<_>> = log.iter().map(|line| Call::parse(line)).collect();
         let calls = calls.ok_or("a line of the log is no call")?;
-        self.called.extend(calls.iter().map(|call| call.kind));
+        self.received.extend(calls.iter().map(|call| call.kind));
         let mut allowed = vec![OpenReader];
         for (number, call) in calls.iter().enumerate() {
             let line = &log[number];
@@ -320,7 +320,7 @@ impl Order {
             if !seen.insert(kind) {
                 continue;
             }
-            if OPTIONAL.contains(&kind) && !self.called.contains(&kind) {
+            if OPTIONAL.contains(&kind) && !self.received.contains(&kind) {
                 open.extend(after(kind, self.known));
             } else {
                 allowed.push(kind);
@@ -363,7 +363,7 @@ impl Order {
             }
             BeforeWrite => call.about.clone_into(&mut self.list),
             Write => {
-                if self.called.contains(&BeforeWrite) {
+                if self.received.contains(&BeforeWrite) {
                     same(call.about, &self.list)?;
                 }
                 call.about.clone_into(&mut self.list);
@@ -372,7 +372,7 @@ impl Order {
                 if call.thrown.is_some() && !self.known {
                     self.retried.clear();
                 }
-                if self.called.contains(&RetryItem)
+                if self.received.contains(&RetryItem)
                     && let Some(item) = items.iter().find(|item| self.retried.contains(item))
                 {
                     return Err(format!(
@@ -417,7 +417,7 @@ impl Order {
             RetryItem => {
                 let retried = call.about.rsplit(' ').next().unwrap_or_default();
                 for item in items(retried) {
-                    if self.called.contains(&RetryException)
+                    if self.received.contains(&RetryException)
                         && !self.read_again
                         && !self.retried.contains(&item)
                         && !self.notified.contains(&item)
@@ -467,9 +467,9 @@ mod tests {
     }
 
     /// The same with all listeners.
-    fn problem_of(log: &[&str]) -> Option<String> {
+    fn problem_with_listeners(log: &[&str]) -> Option<String> {
         let log: Vec<String> = log.iter().map(ToString::to_string).collect();
-        Order::hearing(true, true).check(&log).err()
+        Order::listening(true, true).check(&log).err()
     }
 
     /// A whole run: two items are written, one of them again alone after a rollback, and one read is skipped.
@@ -534,13 +534,22 @@ mod tests {
         for place in 0..RIGHT.len() {
             let mut without = RIGHT.to_vec();
             let call = without.remove(place);
-            assert!(problem_of(&without).is_some(), "without call {place}, `{call}`");
+            assert!(
+                problem_with_listeners(&without).is_some(),
+                "without call {place}, `{call}`"
+            );
             let mut twice = RIGHT.to_vec();
             twice.swap(place, (place + 1) % RIGHT.len());
-            assert!(problem_of(&twice).is_some(), "`{call}` at {place} is late");
+            assert!(
+                problem_with_listeners(&twice).is_some(),
+                "`{call}` at {place} is late"
+            );
         }
         for end in 0..RIGHT.len() {
-            assert!(problem_of(&RIGHT[..end]).is_some() || end == 0, "ends at {end}");
+            assert!(
+                problem_with_listeners(&RIGHT[..end]).is_some() || end == 0,
+                "ends at {end}"
+            );
         }
     }
 

@@ -18,7 +18,7 @@ table { border-collapse: collapse; width: 100%; font-size: .9rem; }
 th, td { text-align: left; padding: .3rem .6rem; border-bottom: 1px solid #d8dee4; vertical-align: top; }
 th { color: #57606a; font-weight: 600; } .number { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap; }
 pre { background: #f6f8fa; border-left: 4px solid #d1434b; padding: .7rem 1rem; overflow-x: auto; white-space: pre-wrap; }
-.bar { width: 70%; } .bar div { height: 1rem; min-width: 3px; border-radius: 3px; }
+.bar { width: 70%; } .bar div { height: 1rem; min-width: 3px; border-radius: 3px; print-color-adjust: exact; } .inner { padding-left: 1.6rem; }
 .completed { background: #2da44e; } .failed { background: #d1434b; } .stopped { background: #c4701c; } .running { background: #2f81d6; }
 .badge.completed { background: #d9f5e0; } .badge.failed { background: #fde2e3; } .badge.stopped { background: #fdebd3; } .badge.running { background: #ddeeff; }
 ";
@@ -85,8 +85,13 @@ fn timeline(run: &Run, page: &mut String) {
         let millis = end(step).millis_since(step.started);
         let _ = writeln!(
             page,
-            "<tr><td>{}</td><td class=\"bar\"><div class=\"{}\" style=\"margin-left: {:.2}%; width: {:.2}%\"></div></td>\
+            "<tr><td{}>{}</td><td class=\"bar\"><div class=\"{}\" style=\"margin-left: {:.2}%; width: {:.2}%\"></div></td>\
              <td class=\"number\">{}</td></tr>",
+            if step.is_of_partition() {
+                " class=\"inner\""
+            } else {
+                ""
+            },
             Escaped(&step.step_name),
             class(step.status),
             percent(step.started.millis_since(run.start())),

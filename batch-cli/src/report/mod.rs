@@ -316,6 +316,27 @@ mod tests {
         }
     }
 
+    /// The job has ended, and a step that has not is drawn until now.
+    #[test]
+    fn a_bar_begins_and_ends_with_its_step() {
+        let mut run = hostile();
+        run.steps[0].step_name = "load:1".into();
+        let page = html::write(&run);
+        let bar = |row: &str| page.contains(row);
+        assert!(
+            bar(
+                "<td class=\"inner\">load:1</td><td class=\"bar\"><div class=\"completed\" style=\"margin-left: 0.00%; width: 6.67%\">"
+            ),
+            "{page}"
+        );
+        assert!(
+            bar(
+                "<div class=\"running\" style=\"margin-left: 6.67%; width: 93.33%\"></div></td><td class=\"number\">56.000 s<"
+            ),
+            "{page}"
+        );
+    }
+
     #[test]
     fn a_step_shows_its_numbers() {
         let run = hostile();

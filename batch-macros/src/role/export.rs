@@ -72,17 +72,27 @@ pub(crate) fn methods(role: &Role) -> String {
         let names: Vec<_> = names
             .map(|name| format!("[`{name}`](macro@crate::{name})"))
             .collect();
-        let purpose = first_sentence(doc);
+        let purpose = purpose(doc);
         text.push_str(&format!("| {} | {required} | {purpose} |\n", names.join(" or ")));
     }
     text
 }
 
-/// Returns the first sentence of a documentation, without the period.
-fn first_sentence(doc: &str) -> String {
-    let line = doc.split_whitespace().collect::<Vec<_>>().join(" ");
-    let end = line.find(". ").unwrap_or(line.len());
-    line[..end].trim_end_matches('.').to_owned()
+/// Returns the first paragraph of a documentation, without the period and what the column before says.
+fn purpose(doc: &str) -> String {
+    let paragraph = doc.split("\n\n").next().unwrap_or_default();
+    let words = paragraph.split_whitespace().collect::<Vec<_>>().join(" ");
+    let sentences = words.trim_end_matches('.').split(". ").filter_map(|sentence| {
+        let is_of_column = ["Required", "Optional", "Also in"]
+            .iter()
+            .any(|start| sentence.starts_with(start));
+        match (is_of_column, sentence.split_once("; an extension")) {
+            (false, _) => Some(sentence),
+            (true, Some(_)) => Some("An extension of the draft"),
+            (true, None) => None,
+        }
+    });
+    sentences.collect::<Vec<_>>().join(". ")
 }
 
 /// Returns the table of all roles in Markdown.
@@ -121,7 +131,11 @@ mod tests {
             rows[0].starts_with("| [`open`](macro@crate::open) | no | Positions the reader or writer at")
         );
         assert!(
-            rows[1].ends_with("| yes | Writes a list, never an empty one |"),
+            rows[1].ends_with("transaction that commits the checkpoint, exactly once |"),
+            "{text}"
+        );
+        assert!(
+            rows[3].ends_with("its final name. An extension of the draft |"),
             "{text}"
         );
         assert!(

@@ -117,7 +117,7 @@ macro_rules! role_table {
             before_job("fn before_job(&mut self) -> Result<(), E>") { ..NOTICE }
             /// Runs after the job. Optional.
             after_job("fn after_job(&mut self) -> Result<(), E>") { ..NOTICE }
-            /// Runs before the step, in a job listener before each step. Optional, also in [`macro@step_listener`].
+            /// Runs before the step; in a job listener before each step. Optional, also in [`macro@step_listener`].
             before_step("fn before_step(&mut self) -> Result<(), E>") { ..NOTICE }
             /// Runs after the step, also if it failed; in a job listener after each step. Optional, also in
             /// [`macro@step_listener`].
@@ -236,7 +236,7 @@ macro_rules! role_table {
 
         /// Plans the partitions of a step or flow.
         partition_algorithm PartitionAlgorithm { ..ROLE } [
-            /// Returns the number of partitions and the properties of each. Required.
+            /// Returns the number of partitions and the properties of each. Called once, at the beginning. Required.
             calculate_partitions("fn calculate(&mut self) -> Result<PartitionPlan, E>") {
                 shape: Shape::Plan, required: true, usual_names: &["calculate", "partitions", "plan"], ..NOTICE
             }

@@ -18,7 +18,7 @@ use super::results::Results;
 use crate::context_gate::ContextGate;
 use crate::error::{BatchError, Panic};
 use crate::polling::Waiter;
-use crate::thread::{self, Surroundings};
+use crate::thread::{self, ThreadEnv};
 
 /// The maximum number of items in a piece.
 const MOST_ITEMS: usize = 128;
@@ -213,11 +213,8 @@ impl<I: Send + 'static, O: Send + 'static> ParallelSink<I, O> {
         };
         for (number, mut processor) in (2..).zip(others) {
             let (queue, processed) = (sink.queue.clone(), processed.clone());
-            let (name, surroundings) = (
-                format!("batch-processor-{number}"),
-                Surroundings::of_this_thread(),
-            );
-            let thread = thread::start_for_step(name, surroundings, gate, move || {
+            let (name, env) = (format!("batch-processor-{number}"), ThreadEnv::of_this_thread());
+            let thread = thread::start_for_step(name, env, gate, move || {
                 let mut waiter = Waiter::new();
                 while let Some(piece) = waiter.receive(&queue) {
                     if processed.send(processor.run(piece)).is_err() {

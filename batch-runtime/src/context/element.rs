@@ -1,4 +1,4 @@
-//! What the contexts share: the statuses and the transient user data of their element.
+//! The state and methods that all contexts share: statuses and transient user data.
 
 use std::any::Any;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

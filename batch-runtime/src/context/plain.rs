@@ -1,4 +1,4 @@
-//! The contexts of flows and splits, which have nothing more than any element.
+//! The contexts of flows and splits: only what all contexts share.
 
 use std::fmt;
 use std::sync::{Arc, Mutex};

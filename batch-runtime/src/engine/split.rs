@@ -65,7 +65,7 @@ impl Walk<'_> {
         };
         let (key, logical_tx) = (&element.id, split.subjobs.logical_tx.as_ref());
         self.in_logical_tx(key, logical_tx, contexts, split.elements.run_again(), || {
-            let joined = thread::scope(|scope| {
+            let joined = thread::scoped(|scope| {
                 let threads = SubjobThreads::new(scope, self.shared.running, &self.worker);
                 self.run_flows(threads, element, split, contexts, &mut analysis, ends);
             });

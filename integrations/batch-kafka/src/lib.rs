@@ -5,12 +5,8 @@
 //! guide has a page about [queues](https://github.com/batch-runtime/batch-runtime/blob/main/docs/guide/queues.md). In Job XML alone there are
 //! `kafkaRecordReader`, `recordKafkaWriter` and `kafkaPartitions`, once the program names this crate: `use batch_kafka as _;`.
 
-// The client is written here, on top of the messages of `kafka-protocol`, because `rdkafka` 0.39 with librdkafka 2.12 fails one test of
-// `tests/queues`: `checkpoints::a_queue_that_is_created_again_is_noticed`. `rdkafka` does not return the id of a topic; librdkafka writes it to
-// its debug log. A restart cannot tell that the topic was deleted and created again: it reads the new messages from the old offsets on, and
-// completes. In C, `rd_kafka_DescribeTopics` returns the id; try again when `rdkafka` has it. The other tests pass: partition EOF and
-// `position()` give the positions past markers of transactions. But a consumer takes longer to open and close, so too few of the kills of
-// `killed::a_killed_reader_loses_and_doubles_nothing` come between two commits in 4 of 13 runs; no row is lost or doubled.
+// `rdkafka` 0.39 does not return the id of a topic, so a restart could not tell that the topic was deleted and created again
+// (`checkpoints::a_queue_that_is_created_again_is_noticed` fails). Try again when it exposes `rd_kafka_DescribeTopics`.
 
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 

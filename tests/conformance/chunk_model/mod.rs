@@ -17,7 +17,7 @@ use diesel::prelude::*;
 use diesel::sql_types::BigInt;
 use proptest::test_runner::{Config, RngAlgorithm, TestCaseError, TestRng, TestRunner};
 
-/// Returns the id of the job of a case: of everything that its Job XML cannot take from a parameter.
+/// Returns the id of the job for these flags, which no parameter can set.
 fn id_of([listened, custom, skips, retries]: [bool; 4]) -> String {
     let flags = [(listened, 'l'), (custom, 'c'), (skips, 's'), (retries, 'r')];
     let flags = flags.map(|(flag, yes)| if flag { yes } else { '-' });
@@ -164,7 +164,7 @@ fn agrees(operator: &JobOperator, case: &Case) -> Result<(), TestCaseError> {
             "{committed:?} are committed, {delivered:?} were delivered"
         ))
     } else if case.processors == 1 && !case.pipelined {
-        let order = Order::hearing(case.listened, case.custom);
+        let order = Order::listening(case.listened, case.custom);
         order.check(&log).err()
     } else {
         None

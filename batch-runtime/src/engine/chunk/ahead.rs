@@ -21,7 +21,7 @@ use crate::context_gate::ContextGate;
 use crate::error::{BatchError, Panic};
 use crate::polling::Waiter;
 use crate::role::ItemReader;
-use crate::thread::{self, Surroundings};
+use crate::thread::{self, ThreadEnv};
 
 /// Reader and processor. The reading thread holds the lock during a fill.
 pub(super) struct Input {
@@ -76,7 +76,7 @@ pub(super) struct ReadAhead {
     gate: Arc<ContextGate>,
     /// Ends a fill whose result is not needed.
     discarded: Arc<AtomicBool>,
-    surroundings: Surroundings,
+    env: ThreadEnv,
     thread: Option<Thread>,
     /// Waits for the results of the thread.
     waiter: Waiter,
@@ -105,7 +105,7 @@ impl ReadAhead {
             worker: Arc::clone(worker),
             gate,
             discarded: Arc::default(),
-            surroundings: Surroundings::of_this_thread(),
+            env: ThreadEnv::of_this_thread(),
             thread: None,
             waiter: Waiter::new(),
             pending: None,
@@ -187,8 +187,8 @@ impl ReadAhead {
         let (done, filled) = bounded(1);
         let input = Arc::clone(&self.input);
         let (worker, discarded) = (Arc::clone(&self.worker), Arc::clone(&self.discarded));
-        let surroundings = self.surroundings.clone();
-        let handle = thread::start_for_step("batch-reader", surroundings, &self.gate, move || {
+        let env = self.env.clone();
+        let handle = thread::start_for_step("batch-reader", env, &self.gate, move || {
             let mut waiter = Waiter::new();
             while let Some(request) = waiter.receive(&to_fill) {
                 let _span = tracing::debug_span!("chunk", commit = request.commit).entered();

@@ -20,13 +20,14 @@ pub(super) type Submitted = BTreeMap<StepExecutionId, PartitionTicket>;
 
 /// A place where partitions run.
 pub(super) trait Placement {
-    /// Whether this process runs the partitions, and learns of each end.
+    /// Returns true if this process runs the partitions.
     fn is_here(&self) -> bool;
 
     /// Returns the most partitions that are submitted at a time, if nothing else limits it.
     fn at_a_time(&self) -> usize;
 
-    /// Returns how many partitions to prepare now: `ready` ones wait, and of `limit` as many as `free` can be submitted.
+    /// Returns how many partitions to prepare now. `ready` partitions are prepared and not submitted, `free` more can be submitted, `limit` is
+    /// the most at a time.
     fn prepare_now(&self, ready: usize, free: usize, limit: usize) -> usize;
 
     /// Submits partitions.
@@ -43,24 +44,24 @@ pub(super) trait Placement {
         drop(reason);
     }
 
-    /// Returns what to do about submitted partitions whose end, worker or ticket was lost.
-    fn attend(&mut self, submitted: &Submitted, attention: Attention) -> Vec<Remedy> {
+    /// Returns the actions for submitted partitions whose end, worker or ticket was lost.
+    fn attend(&mut self, submitted: &Submitted, attention: Attention) -> Vec<PartitionAction> {
         let _ = (submitted, attention);
         Vec::new()
     }
 }
 
-/// What the element needs of its partitions.
+/// The state of the element that decides what is done about partitions.
 #[derive(Clone, Copy)]
 pub(super) struct Attention {
-    /// Whether the last payloads of a partition are wanted, which come before the report of its end.
+    /// True if the last payloads of a partition, which come before the report of its end, are wanted.
     pub(super) awaits_reports: bool,
-    /// Whether partitions that no worker has claimed have to end.
+    /// True if partitions that no worker has claimed have to end.
     pub(super) is_stopping: bool,
 }
 
-/// What to do about a partition.
-pub(super) enum Remedy {
+/// An action for a partition.
+pub(super) enum PartitionAction {
     /// Its row has ended, and no report will arrive.
     NoteEnd(StepExecutionId),
     /// Its worker may be dead.
@@ -148,24 +149,26 @@ impl Placement for Workers<'_> {
         self.monitor.declined(reason);
     }
 
-    fn attend(&mut self, submitted: &Submitted, attention: Attention) -> Vec<Remedy> {
+    fn attend(&mut self, submitted: &Submitted, attention: Attention) -> Vec<PartitionAction> {
         let findings = self.monitor.poll(self.element.walk.shared.repository, submitted);
-        let mut remedies = Vec::new();
+        let mut actions = Vec::new();
         for finding in findings {
-            remedies.extend(match finding {
+            actions.extend(match finding {
                 PartitionFinding::Ended(id) => {
                     let is_noted = !attention.awaits_reports || self.monitor.is_report_lost(id);
-                    is_noted.then_some(Remedy::NoteEnd(id))
+                    is_noted.then_some(PartitionAction::NoteEnd(id))
                 }
-                PartitionFinding::LeaseLost(id) => Some(Remedy::Reopen(id)),
-                PartitionFinding::Unclaimed(id) if attention.is_stopping => Some(Remedy::EndUnclaimed(id)),
+                PartitionFinding::LeaseLost(id) => Some(PartitionAction::Reopen(id)),
+                PartitionFinding::Unclaimed(id) if attention.is_stopping => {
+                    Some(PartitionAction::EndUnclaimed(id))
+                }
                 PartitionFinding::Unclaimed(id) => {
                     let is_lost = self.monitor.is_ticket_lost(id);
-                    is_lost.then_some(Remedy::SubmitAgain(id))
+                    is_lost.then_some(PartitionAction::SubmitAgain(id))
                 }
             });
         }
         self.warn();
-        remedies
+        actions
     }
 }

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use super::deaths::Deaths;
 use super::local::LocalThreads;
-use super::placement::{Attention, Placement, Remedy, Submitted, TOGETHER, Workers};
+use super::placement::{Attention, PartitionAction, Placement, Submitted, TOGETHER, Workers};
 use super::prepare::Preparation;
 use super::{Ended, EndedHere, PartitionedElement};
 use crate::artifact::ContextScope;
@@ -112,7 +112,7 @@ impl PartitionedElement<'_> {
         });
         match dispatch {
             None => {
-                let supervised = thread::scope(|scope| {
+                let supervised = thread::scoped(|scope| {
                     let threads = SubjobThreads::new(scope, shared.running, &self.walk.worker);
                     let mut threads = LocalThreads::new(self, threads);
                     Supervisor::new(self, &mut threads, analysis, &mut outcomes).run();
@@ -195,7 +195,7 @@ impl PartitionedElement<'_> {
     }
 }
 
-/// Submits the partitions of an element to their place and waits for them.
+/// Submits the partitions of an element to a [`Placement`] and waits for them.
 pub(super) struct Supervisor<'s, 'a> {
     pub(super) element: &'s PartitionedElement<'s>,
     placement: &'s mut dyn Placement,
@@ -506,18 +506,18 @@ impl<'s, 'a> Supervisor<'s, 'a> {
         self.is_stopping = self.is_stopping || self.placement.stop(&self.submitted);
     }
 
-    /// Looks after the partitions whose end, worker or ticket was lost.
+    /// Handles the submitted partitions whose end, worker or ticket was lost.
     fn attend(&mut self) {
         let attention = Attention {
             awaits_reports: self.analysis.is_present(),
             is_stopping: self.is_stopping,
         };
-        for remedy in self.placement.attend(&self.submitted, attention) {
-            match remedy {
-                Remedy::NoteEnd(id) => self.ended(&[id]),
-                Remedy::Reopen(id) => self.is_lost(id),
-                Remedy::EndUnclaimed(id) => self.end_unclaimed(id),
-                Remedy::SubmitAgain(id) => self.submit_same(id),
+        for action in self.placement.attend(&self.submitted, attention) {
+            match action {
+                PartitionAction::NoteEnd(id) => self.ended(&[id]),
+                PartitionAction::Reopen(id) => self.is_lost(id),
+                PartitionAction::EndUnclaimed(id) => self.end_unclaimed(id),
+                PartitionAction::SubmitAgain(id) => self.submit_same(id),
             }
         }
     }

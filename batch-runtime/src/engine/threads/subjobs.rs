@@ -6,7 +6,7 @@ use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex};
 
-use crate::thread::{Scope, Surroundings};
+use crate::thread::{Scope, ThreadEnv};
 use crossbeam::channel::{Receiver, Sender, bounded};
 
 use super::running::Running;
@@ -97,7 +97,7 @@ impl<'c, 'scope> SubjobThreads<'c, 'scope> {
         let worker = self.running.workers.begin();
         self.parent.adopt(&worker);
         let (sender, of_thread) = (self.sender.clone(), Arc::clone(&worker));
-        let surroundings = Surroundings::of_this_thread();
+        let env = ThreadEnv::of_this_thread();
         let run = move || {
             of_thread.runs_here();
             let mut next = Some(first);
@@ -123,7 +123,7 @@ impl<'c, 'scope> SubjobThreads<'c, 'scope> {
             }
         };
         let thread = self.scope.builder().name(name);
-        match thread.spawn(move |_| surroundings.run(run)) {
+        match thread.spawn(move |_| env.run(run)) {
             Ok(_) => self.active.push(worker),
             Err(error) => {
                 self.over(&worker);

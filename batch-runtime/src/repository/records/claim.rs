@@ -1,4 +1,4 @@
-//! A claim of an instance: what is requested, what the claim gives, and its end.
+//! The claim of an instance: its request, its result, and its end.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! The parameters and results of the stores, except the executions, by what they are about.
+//! The parameters and results of the stores, except the executions; one file per subject.
 
 mod claim;
 mod launch;

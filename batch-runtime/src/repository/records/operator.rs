@@ -1,4 +1,4 @@
-//! What an operator asks for, and what becomes of it.
+//! The requests of an operator and their outcomes.
 
 use crate::clock::Timestamp;
 use crate::ids::JobExecutionId;

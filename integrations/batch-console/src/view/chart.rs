@@ -1,6 +1,5 @@
 //! The history of a job: durations and items of its latest executions, as SVG.
 
-use batch_runtime::time::elapsed;
 use std::fmt::Write as _;
 
 use super::rows::ExecutionRow;
@@ -32,7 +31,7 @@ impl Quantity {
 
     fn text(self, value: u64) -> String {
         match self {
-            Self::Duration => elapsed(value),
+            Self::Duration => super::round(value),
             Self::Written => super::Count(i64::try_from(value).unwrap_or(i64::MAX)).to_string(),
         }
     }

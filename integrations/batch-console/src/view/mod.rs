@@ -9,6 +9,7 @@ pub(crate) mod timeline;
 use std::fmt;
 
 use askama::filters::{Escaper, Html};
+use batch_runtime::time::elapsed;
 use batch_runtime::xml::is_unprintable;
 use batch_runtime::{BatchStatus, Timestamp};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
@@ -105,6 +106,11 @@ fn ago(millis: u64) -> String {
         3_600..86_400 => format!("{} h ago", seconds / 3_600),
         _ => format!("{} d ago", seconds / 86_400),
     }
+}
+
+/// Formats a round length of time, of an axis or an estimate.
+pub(crate) fn round(millis: u64) -> String {
+    elapsed(millis).replace(".000 ", " ")
 }
 
 /// A number with spaces between groups of three digits.

@@ -1,7 +1,6 @@
 //! How much of a running step is done.
 
 use batch_runtime::operator::Progress;
-use batch_runtime::time::elapsed;
 
 /// How much of a step is done, where the total is known.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -30,7 +29,7 @@ impl Share {
         if let Some(left) = found.time_left() {
             text += &format!(
                 ", about {} left",
-                elapsed(u64::try_from(left.as_millis()).unwrap_or(u64::MAX))
+                super::round(left.as_secs().saturating_mul(1_000))
             );
         }
         Some(Self {
@@ -72,14 +71,8 @@ mod tests {
     fn the_share_is_shown_with_its_numbers() {
         let text = |percent: u64, text: &str| Some((percent, text.to_owned()));
         assert_eq!(shown(None, None), None);
-        assert_eq!(
-            shown(None, Some(20)),
-            text(25, "5 of 20 items, about 30.000 s left")
-        );
-        assert_eq!(
-            shown(None, Some(3)),
-            text(100, "3 of 3 items, about 0.000 s left")
-        );
+        assert_eq!(shown(None, Some(20)), text(25, "5 of 20 items, about 30 s left"));
+        assert_eq!(shown(None, Some(3)), text(100, "3 of 3 items, about 0 s left"));
         let mut partitions = PartitionProgress::default();
         (partitions.planned, partitions.ended) = (3, 2);
         assert_eq!(shown(Some(partitions), None), text(66, "2 of 3 partitions"));

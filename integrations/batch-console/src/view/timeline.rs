@@ -5,7 +5,6 @@ use std::fmt::Write as _;
 
 use batch_runtime::Timestamp;
 use batch_runtime::execution::StepExecution;
-use batch_runtime::time::elapsed;
 use batch_runtime::xml::model::{ExecutionElement, Job};
 
 use super::rows::{StepRow, without_surplus};
@@ -214,7 +213,11 @@ fn marks(whole: u64, height: u64) -> String {
     let step = step.unwrap_or(whole.div_ceil(MOST_MARKS));
     for millis in (0..=whole).step_by(usize::try_from(step).unwrap_or(usize::MAX)) {
         let x = NAMES + scaled(millis, BARS, whole);
-        let text = if millis == 0 { "0".into() } else { elapsed(millis) };
+        let text = if millis == 0 {
+            "0".into()
+        } else {
+            super::round(millis)
+        };
         let _ = writeln!(
             svg,
             "<line class=\"mark\" x1=\"{x}\" y1=\"20\" x2=\"{x}\" y2=\"{}\"/>\

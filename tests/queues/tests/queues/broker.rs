@@ -1,4 +1,4 @@
-//! Queues on the brokers of the tests. All tests share them, so none of them stops one.
+//! Queues on brokers that all tests share; no test stops a shared broker.
 
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -181,7 +181,7 @@ impl Queue {
         items
     }
 
-    /// The same on a broker of Kafka that the caller has locked.
+    /// Returns the items in the queue on this broker of Kafka, by their numbers.
     pub(crate) fn stored_on(&self, server: &KafkaServer) -> Vec<Item> {
         let lines = server.client(&["read", &self.name]);
         let values = lines.iter().map(|line| line.split('\t').nth(2).unwrap());

@@ -1,6 +1,6 @@
 //! Brokers that are gone for a while, in the middle of a run.
 
-use std::sync::{LazyLock, Mutex};
+use std::sync::{LazyLock, Mutex, PoisonError};
 use std::thread;
 
 use batch_runtime::BatchStatus;
@@ -76,8 +76,8 @@ fn each(act: impl Fn(&mut dyn Broker)) {
     static NATS: LazyLock<Mutex<NatsServer>> = LazyLock::new(|| Mutex::new(start_nats()));
     for kind in Kind::ALL {
         match kind {
-            Kind::Kafka => act(&mut *KAFKA.lock().unwrap()),
-            Kind::Nats => act(&mut *NATS.lock().unwrap()),
+            Kind::Kafka => act(&mut *KAFKA.lock().unwrap_or_else(PoisonError::into_inner)),
+            Kind::Nats => act(&mut *NATS.lock().unwrap_or_else(PoisonError::into_inner)),
         }
     }
 }
