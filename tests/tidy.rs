@@ -112,6 +112,7 @@ fn threads_of_the_runtime_start_in_one_place() {
         "batch-runtime/src/thread.rs",
         // Tests.
         "batch-runtime/src/repository/diesel/per_backend/races.rs",
+        "batch-runtime/src/repository/diesel/per_backend/launch_tests.rs",
         "batch-runtime/src/repository/diesel/per_backend/notification_tests.rs",
         "batch-runtime/src/repository/diesel/per_server/tests.rs",
         "batch-runtime/src/repository/memory/tests.rs",
@@ -120,7 +121,7 @@ fn threads_of_the_runtime_start_in_one_place() {
     let words = [
         "thread::Builder",
         "thread::spawn",
-        "thread::scope",
+        "thread::scope(",
         "crossbeam::thread",
         "crossbeam::scope",
     ];
