@@ -133,7 +133,7 @@ fn mapped(more: &str) -> (tempfile::TempDir, JobTest) {
     ))
 }
 
-/// A job of three partitions, of which the second has failed, and its last execution.
+/// A job of three partitions whose second one has failed, and its last execution.
 struct Restarts {
     _folder: tempfile::TempDir,
     job: JobTest,

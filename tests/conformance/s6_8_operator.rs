@@ -124,7 +124,7 @@ fn a_restart_overlays_the_first_executions_parameters() {
     };
     assert_eq!(shown(first), "a=1, fail=process one");
     assert_eq!(shown(second), "a=2, b=2, fail=process one");
-    // Not those of the second execution.
+    // Not the parameters of the second execution.
     assert_eq!(shown(third), "a=1, c=3, fail=process one");
     assert_eq!(shown(stage.start("job", ())), "");
     // Any execution of the instance can be given.

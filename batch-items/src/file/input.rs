@@ -610,35 +610,53 @@ impl<R: Records> Files<R> {
             let cause = format!("the first {files} files are not those that were read before the checkpoint");
             return Err(resume_error(&input.describe(), cause));
         }
-        let mut last_modified = None;
+        // Several, because an object store knows the time to the second only.
+        let (mut last_modified, mut latest) = (None, Vec::new());
         for _ in 0..files {
             let resource = &self.resources[self.done];
             self.fingerprint = resource.quick_fingerprint()?;
-            last_modified = last_modified.max(Some((self.fingerprint.modified, self.done)));
+            let modified = Some(self.fingerprint.modified);
+            if modified > last_modified {
+                latest.clear();
+            }
+            if modified >= last_modified {
+                last_modified = modified;
+                latest.push(self.done);
+            }
             self.pass();
         }
         let is_changed = position
             .contents
             .is_some_and(|contents| contents != self.contents);
-        match last_modified {
-            Some((_, last)) if is_changed && input.if_changed == IfChanged::Fail => {
-                Err(self.changed(input, files, last))
-            }
-            _ => Ok(()),
+        match is_changed && input.if_changed == IfChanged::Fail {
+            true => Err(self.changed(input, &latest)),
+            false => Ok(()),
         }
     }
 
-    /// Returns the error for a file that has changed after it was read; `last` is the index of the file that was modified last.
-    fn changed(&self, input: &FileInput, files: usize, last: usize) -> ResourceError {
+    /// Returns the error for a file that has changed after it was read; `latest` are the files that were modified last.
+    fn changed(&self, input: &FileInput, latest: &[usize]) -> ResourceError {
+        /// The most files that the error names.
+        const NAMED: usize = 3;
         const REMEDY: &str =
             "its changes would not be read; to accept that, launch again with `-if.changed=resume`";
-        let last = &self.resources[last];
-        if files == 1 {
+        if let [only] = &self.resources[..self.done] {
             let cause = format!("it was read before the checkpoint and has changed since; {REMEDY}");
-            return resume_error(&last.to_string(), cause);
+            return resume_error(&only.to_string(), cause);
         }
+        let names = latest
+            .iter()
+            .take(NAMED)
+            .map(|index| format!("`{}`", self.resources[*index]));
+        let names = names.collect::<Vec<_>>().join(" or ");
+        let others = if latest.len() > NAMED {
+            " or another one"
+        } else {
+            ""
+        };
         let cause = format!(
-            "one of the {files} files that were read before the checkpoint has changed since, most recently `{last}`; {REMEDY}"
+            "one of the {} files that were read before the checkpoint has changed since, most recently {names}{others}; {REMEDY}",
+            self.done
         );
         resume_error(&input.describe(), cause)
     }

@@ -444,6 +444,22 @@ fn a_change_of_a_file_that_was_read_is_an_error() {
     assert!(again.message.starts_with(expected), "{}", again.message);
 }
 
+/// Object stores and some file systems know times to the second only, so several files may be the latest.
+///
+/// Spec: INPUT-24
+#[test]
+fn files_that_were_modified_at_the_same_time_are_all_named() {
+    let (stage, failed) = failed_in_pattern("PlacedDelimited", 5);
+    stage.write("in-1", "id\n1\n7\n");
+    for name in ["in-1", "in-2"] {
+        let file = fs::File::options().write(true).open(stage.path().join(name));
+        file.unwrap().set_modified(std::time::UNIX_EPOCH).unwrap();
+    }
+    let again = stage.restart(&failed, [("fail.at", "0")]);
+    let named = "has changed since, most recently `in-1` or `in-2`; its changes";
+    assert!(again.message.contains(named), "{}", again.message);
+}
+
 /// The records of a file that was still to be read would be lost.
 ///
 /// Spec: INPUT-24

@@ -14,7 +14,6 @@ use crossbeam::channel::{Receiver, Sender, unbounded};
 
 use super::fill::{FillEnd, FillError, FillLimits, ItemObserver, again};
 use super::results::Results;
-
 use crate::context_gate::ContextGate;
 use crate::error::{BatchError, Panic};
 use crate::polling::Waiter;

@@ -1,6 +1,7 @@
 //! `stop` and `wait`.
 
 use std::sync::Arc;
+use std::thread::JoinHandle;
 use std::time::Duration;
 
 use crossbeam::channel::{RecvTimeoutError, bounded};
@@ -74,13 +75,15 @@ impl JobOperator {
         let (recorded, waits) = bounded::<()>(0);
         let on_timeout = Arc::clone(running);
         // Without this thread the stop only takes longer.
-        let _ = thread::start("batch-stop", move || {
+        let patient = thread::start("batch-stop", move || {
             if waits.recv_timeout(PATIENCE) == Err(RecvTimeoutError::Timeout) {
                 on_timeout.request_stop();
             }
         });
         let outcome = self.shared.repository.request_stop(execution);
         drop(recorded);
+        // A `#[cancel]` that it has called is complete when the stop returns.
+        let _ = patient.map(JoinHandle::join);
         running.request_stop();
         outcome
     }

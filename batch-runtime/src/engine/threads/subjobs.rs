@@ -6,7 +6,6 @@ use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex};
 
-use crate::thread::{Scope, ThreadEnv};
 use crossbeam::channel::{Receiver, Sender, bounded};
 
 use super::running::Running;
@@ -19,6 +18,7 @@ use crate::engine::outcome::{ElementEnd, Last, Outcome};
 use crate::repository::RepositoryError;
 use crate::role::{SubJobAnalyzer, SubJobCollector};
 use crate::status::BatchStatus;
+use crate::thread::{Scope, ThreadEnv};
 
 /// The capacity of the analyzer's queue of payloads. Collectors wait while it is full.
 const WAITING_PAYLOADS: usize = 64;
