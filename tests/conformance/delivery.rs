@@ -1,4 +1,4 @@
-//! A transport that delivers everything twice, in this process.
+//! A transport that delivers everything twice, and may be slow, in this process.
 
 use std::collections::BTreeMap;
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -23,14 +23,20 @@ struct Twice {
     submit: Sender<PartitionTicket>,
     take: Arc<Mutex<Receiver<PartitionTicket>>>,
     events: Arc<Mutex<BTreeMap<JobExecutionId, Sender<PartitionEvent>>>>,
+    /// The number of calls that wait for an event and get none, before the first event arrives.
+    quiet: u32,
 }
 
 impl PartitionDispatcher for Twice {
     fn open(&self, execution: JobExecutionId, _: &str) -> Result<Box<dyn PartitionChannel>, DispatchError> {
         let (events, receiver) = channel();
         self.events.lock().unwrap().insert(execution, events);
-        let tickets = self.submit.clone();
-        Ok(Box::new(Coordinator { tickets, receiver }))
+        Ok(Box::new(Coordinator {
+            tickets: self.submit.clone(),
+            receiver,
+            quiet: self.quiet,
+            silence: channel(),
+        }))
     }
 }
 
@@ -43,6 +49,9 @@ impl PartitionTransport for Twice {
 struct Coordinator {
     tickets: Sender<PartitionTicket>,
     receiver: Receiver<PartitionEvent>,
+    quiet: u32,
+    /// Nothing is ever sent.
+    silence: (Sender<()>, Receiver<()>),
 }
 
 impl PartitionChannel for Coordinator {
@@ -54,6 +63,11 @@ impl PartitionChannel for Coordinator {
         Ok(())
     }
     fn receive(&mut self, wait: Duration) -> Result<Option<PartitionEvent>, DispatchError> {
+        if self.quiet > 0 {
+            self.quiet -= 1;
+            let _ = self.silence.1.recv_timeout(wait);
+            return Ok(None);
+        }
         Ok(self.receiver.recv_timeout(wait).ok())
     }
     fn stop(&mut self) {}
@@ -129,6 +143,7 @@ fn twice() -> Twice {
         submit,
         take,
         events: Arc::default(),
+        quiet: 0,
     }
 }
 
@@ -153,6 +168,22 @@ fn what_is_delivered_twice_counts_once() {
     let workers = stage.another_runtime_with(|builder| transported(builder).dispatch("twice"));
     let on_workers = with_worker(&workers, || steps_and_reports(&stage, "twice"));
     assert_starts(&on_workers.0, "job job COMPLETED");
+    assert_eq!(on_workers, steps_and_reports(&Stage::new(&xml), "local"));
+}
+
+/// The coordinator finds the ends in the repository while the reports are under way. It waits for them, because the payloads of the
+/// partitions come before.
+///
+/// Spec: DISP-05, SUBJOB-09, SUBJOB-11
+#[test]
+fn payloads_that_are_under_way_are_waited_for() {
+    // Longer than the interval of the polls, and shorter than a report may be under way.
+    let slow = Twice { quiet: 8, ..twice() };
+    let xml = job(&chunk(BOTH));
+    let transported = |builder: BatchRuntimeBuilder| builder.partition_transport("slow", slow.clone());
+    let stage = Stage::configured(&xml, transported);
+    let workers = stage.another_runtime_with(|builder| transported(builder).dispatch("slow"));
+    let on_workers = with_worker(&workers, || steps_and_reports(&stage, "slow"));
     assert_eq!(on_workers, steps_and_reports(&Stage::new(&xml), "local"));
 }
 
