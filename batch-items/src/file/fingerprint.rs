@@ -1,5 +1,7 @@
 //! The fingerprint of a file, which a restart compares with the file that it finds.
 
+use std::fmt;
+
 use serde::{Deserialize, Serialize};
 
 use crate::choices;
@@ -32,6 +34,30 @@ pub enum IfChanged {
     /// position. If the position is after the first 4 KiB of an uncompressed file, these must be unchanged. Earlier files may have
     /// changed, but are not read again.
     Resume,
+}
+
+/// Returns the change of one of these files, which were read to their end, with the times of their last change.
+pub(crate) fn change_of_finished(files: &[(Option<u64>, impl fmt::Display)]) -> String {
+    /// The most files that are named.
+    const NAMED: usize = 3;
+    const REMEDY: &str =
+        "its changes would not be read; to accept that, launch again with `-if.changed=resume`";
+    if files.len() == 1 {
+        return format!("it was read before the checkpoint and has changed since; {REMEDY}");
+    }
+    // Several, because an object store knows the time to the second only.
+    let last = files.iter().map(|(modified, _)| *modified).max().flatten();
+    let latest = files.iter().filter(|(modified, _)| *modified == last);
+    let mut names: Vec<_> = latest.map(|(_, file)| format!("`{file}`")).collect();
+    if names.len() > NAMED {
+        names.truncate(NAMED);
+        names.push("another one".into());
+    }
+    format!(
+        "one of the {} files that were read before the checkpoint has changed since, most recently {}; {REMEDY}",
+        files.len(),
+        names.join(" or ")
+    )
 }
 
 choices! {
@@ -86,5 +112,27 @@ impl Fingerprint {
                 })
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::change_of_finished;
+
+    // Spec: INPUT-24
+    #[test]
+    fn a_few_of_the_latest_files_are_named() {
+        let of = |files: &[(Option<u64>, u8)]| change_of_finished(files);
+        let named = of(&[(Some(1), 1), (Some(2), 2), (None, 3)]);
+        assert!(
+            named.starts_with("one of the 3 files that were read before the checkpoint"),
+            "{named}"
+        );
+        assert!(named.contains("most recently `2`; "), "{named}");
+        let named = of(&[(None, 1), (None, 2), (None, 3), (None, 4)]);
+        assert!(
+            named.contains("most recently `1` or `2` or `3` or another one; "),
+            "{named}"
+        );
     }
 }

@@ -14,7 +14,7 @@ use super::bytes::Bytes;
 use super::compression::Compression;
 pub(super) use super::content::EncodingName;
 use super::content::{Coding, decode};
-use super::fingerprint::{Fingerprint, IfChanged};
+use super::fingerprint::{Fingerprint, IfChanged, change_of_finished};
 use super::inputs::Inputs;
 use super::place::Place;
 use super::resource::{EmptyFiles, FileOrder, Resource, current_folder};
@@ -610,55 +610,24 @@ impl<R: Records> Files<R> {
             let cause = format!("the first {files} files are not those that were read before the checkpoint");
             return Err(resume_error(&input.describe(), cause));
         }
-        // Several, because an object store knows the time to the second only.
-        let (mut last_modified, mut latest) = (None, Vec::new());
+        let mut modified = Vec::with_capacity(files);
         for _ in 0..files {
-            let resource = &self.resources[self.done];
-            self.fingerprint = resource.quick_fingerprint()?;
-            let modified = Some(self.fingerprint.modified);
-            if modified > last_modified {
-                latest.clear();
-            }
-            if modified >= last_modified {
-                last_modified = modified;
-                latest.push(self.done);
-            }
+            self.fingerprint = self.resources[self.done].quick_fingerprint()?;
+            modified.push(self.fingerprint.modified);
             self.pass();
         }
         let is_changed = position
             .contents
             .is_some_and(|contents| contents != self.contents);
-        match is_changed && input.if_changed == IfChanged::Fail {
-            true => Err(self.changed(input, &latest)),
-            false => Ok(()),
+        if !is_changed || input.if_changed == IfChanged::Resume {
+            return Ok(());
         }
-    }
-
-    /// Returns the error for a file that has changed after it was read; `latest` are the files that were modified last.
-    fn changed(&self, input: &FileInput, latest: &[usize]) -> ResourceError {
-        /// The most files that the error names.
-        const NAMED: usize = 3;
-        const REMEDY: &str =
-            "its changes would not be read; to accept that, launch again with `-if.changed=resume`";
-        if let [only] = &self.resources[..self.done] {
-            let cause = format!("it was read before the checkpoint and has changed since; {REMEDY}");
-            return resume_error(&only.to_string(), cause);
-        }
-        let names = latest
-            .iter()
-            .take(NAMED)
-            .map(|index| format!("`{}`", self.resources[*index]));
-        let names = names.collect::<Vec<_>>().join(" or ");
-        let others = if latest.len() > NAMED {
-            " or another one"
-        } else {
-            ""
+        let finished: Vec<_> = modified.into_iter().zip(&self.resources).collect();
+        let of = match finished[..] {
+            [(_, only)] => only.to_string(),
+            _ => input.describe(),
         };
-        let cause = format!(
-            "one of the {} files that were read before the checkpoint has changed since, most recently {names}{others}; {REMEDY}",
-            self.done
-        );
-        resume_error(&input.describe(), cause)
+        Err(resume_error(&of, change_of_finished(&finished)))
     }
 
     /// Returns the place of the checkpoint in the next file.
