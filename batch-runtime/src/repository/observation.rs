@@ -12,12 +12,14 @@ use std::time::{Duration, Instant};
 use crate::ids::{JobInstanceId, StepExecutionId};
 
 /// A lease that can be observed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum LeaseKey {
     /// The lease of an instance's runner.
     Instance(JobInstanceId),
     /// The lease of a partition's worker.
     Partition(StepExecutionId),
+    /// The registration of the worker with this name.
+    Worker(String),
 }
 
 /// The state of a lease holder.
@@ -102,23 +104,23 @@ mod tests {
     // Spec: OP-35
     #[test]
     fn a_holder_is_dead_when_it_was_not_seen_alive_for_a_lease_time() {
-        let key = LeaseKey::Instance(JobInstanceId(1));
+        let key = || LeaseKey::Instance(JobInstanceId(1));
         let patient = Observations::new(Duration::from_secs(3_600));
-        assert_eq!(patient.look(key, "one", 5, 4), HolderState::Alive);
-        let silent = patient.look(key, "one", 5, 9);
+        assert_eq!(patient.look(key(), "one", 5, 4), HolderState::Alive);
+        let silent = patient.look(key(), "one", 5, 9);
         assert!(
             matches!(silent, HolderState::Silent { remaining } if !remaining.is_zero()),
             "{silent:?}"
         );
         assert_eq!(
-            patient.look(key, "one", 6, 9),
+            patient.look(key(), "one", 6, 9),
             HolderState::Alive,
             "it was renewed"
         );
-        assert_eq!(patient.look(key, "one", 6, 9), HolderState::Alive);
+        assert_eq!(patient.look(key(), "one", 6, 9), HolderState::Alive);
         let impatient = Observations::new(Duration::ZERO);
-        assert_eq!(impatient.look(key, "one", 5, 9), HolderState::Dead);
-        let longer = impatient.look(key, "one", 3_600_000, 9);
+        assert_eq!(impatient.look(key(), "one", 5, 9), HolderState::Dead);
+        let longer = impatient.look(key(), "one", 3_600_000, 9);
         assert_eq!(
             longer,
             HolderState::Alive,

@@ -31,7 +31,7 @@ mod update;
 mod url;
 
 use std::convert::identity;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 pub use chunk_transaction::ChunkTransaction;
@@ -83,6 +83,8 @@ struct DieselRepository<D: Backend> {
     pool: Pool<D>,
     owner: Owner,
     observations: Observations,
+    /// The registrations of dead workers whose sessions were ended: name and expiry.
+    ended_workers: Mutex<Vec<(String, i64)>>,
     clock: Arc<dyn Clock>,
     lease_time: Duration,
     notifications: NotificationRules,
@@ -104,6 +106,7 @@ impl<D: Backend> DieselRepository<D> {
             pool,
             owner,
             observations: Observations::new(config.lease_time),
+            ended_workers: Mutex::default(),
             clock: config.clock,
             lease_time: config.lease_time,
             notifications: config.notifications,

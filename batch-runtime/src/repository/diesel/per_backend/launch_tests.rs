@@ -6,13 +6,12 @@ use std::thread;
 use std::time::Duration;
 
 use super::super::fixture::Place;
-use super::tests::{execute, number, observer, zombie};
+use super::tests::{execute, number, observer, register, zombie};
 use super::*;
 use crate::ids::LaunchId;
 use crate::parameters::JobParameters;
 use crate::repository::{
     Claim, ClaimError, ClaimRequest, Ending, JobStore, LaunchPhase, LaunchStore, QueueStore, Target,
-    WorkerRow,
 };
 use crate::status::BatchStatus;
 
@@ -28,21 +27,6 @@ fn request(launch: Option<LaunchId>) -> ClaimRequest<'static> {
         crash_limit: Some(0),
         ..ClaimRequest::of_new_instance()
     }
-}
-
-fn register(worker: &Repository) {
-    let row = WorkerRow {
-        name: String::new(),
-        queue: QUEUE.into(),
-        slots: 1,
-        version: "1".into(),
-        is_draining: false,
-        started: 0,
-        expires: 0,
-        is_alive: true,
-        partitions: Vec::new(),
-    };
-    worker.register_worker(&row).unwrap();
 }
 
 fn take(worker: &Repository) -> Option<LaunchId> {

@@ -1,5 +1,6 @@
 //! The queue of partitions, the reports of workers, and the list of workers.
 
+use std::sync::PoisonError;
 use std::time::Duration;
 
 use diesel::prelude::*;
@@ -271,7 +272,8 @@ impl QueueStore for Repository {
             let forgotten = worker::table.filter(worker::expires_at.lt(now.saturating_sub(FORGOTTEN_AFTER)));
             diesel::delete(forgotten).execute(connection)?;
             Ok(())
-        })
+        })?;
+        self.end_sessions_of_dead_workers()
     }
 
     fn deregister_worker(&self) -> Result<()> {
@@ -332,6 +334,38 @@ impl QueueStore for Repository {
 const FORGOTTEN_AFTER: i64 = 24 * 60 * 60 * 1_000;
 
 impl Repository {
+    /// Ends the sessions of registered workers that have died. A worker that was suspended while it claimed a partition holds the lock of
+    /// the row, and no lease shows yet who has claimed it: without this, all others would wait for it.
+    fn end_sessions_of_dead_workers(&self) -> Result<()> {
+        if !Db::IS_REMOTE {
+            return Ok(());
+        }
+        self.run(
+            Tx::read("end the sessions of dead workers").once(),
+            |connection, _| {
+                let now: i64 = diesel::select(Db::now()).get_result(connection)?;
+                let silent: Vec<(String, i64)> = worker::table
+                    .filter(worker::expires_at.le(now))
+                    .select((worker::worker_name, worker::expires_at))
+                    .load(connection)?;
+                let mut ended = self.ended_workers.lock().unwrap_or_else(PoisonError::into_inner);
+                ended.retain(|worker| silent.contains(worker));
+                for worker in silent {
+                    let (name, expires_at) = &worker;
+                    let key = LeaseKey::Worker(name.clone());
+                    if !ended.contains(&worker)
+                        && self.holder_at(key, name, *expires_at, || Ok(now))? == HolderState::Dead
+                    {
+                        tracing::debug!(worker = name, "ending the sessions of a dead worker");
+                        Db::end_sessions(connection, name)?;
+                        ended.push(worker);
+                    }
+                }
+                Ok(())
+            },
+        )
+    }
+
     fn sight(
         &self,
         connection: &mut Connection,

@@ -18,8 +18,8 @@ use crate::repository::diesel::session::RunQueryDsl;
 use crate::repository::owner::Owner;
 use crate::repository::{
     ArchiveStore, ChunkCommit, Claim, ClaimError, ClaimRequest, DataChanges, ElementState, EndOfStep, Ending,
-    InsertStep, JobStore, Lease, Observations, OperatorStore, PartitionStore, Result, StepState, StepStore,
-    StopOutcome, Target,
+    InsertStep, JobStore, Lease, Observations, OperatorStore, PartitionStore, QueueStore, Result, StepState,
+    StepStore, StopOutcome, Target, WorkerRow,
 };
 use crate::status::BatchStatus;
 
@@ -56,6 +56,22 @@ pub(in crate::repository::diesel) fn observer(place: &Place) -> Repository {
     let mut observer = open(place, LONG);
     observer.observations = Observations::new(Duration::ZERO);
     observer
+}
+
+/// Registers this runtime as a worker of the default queue, for the time of its leases.
+pub(in crate::repository::diesel) fn register(worker: &Repository) {
+    let row = WorkerRow {
+        name: String::new(),
+        queue: "default".into(),
+        slots: 1,
+        version: "1".into(),
+        is_draining: false,
+        started: 0,
+        expires: 0,
+        is_alive: true,
+        partitions: Vec::new(),
+    };
+    worker.register_worker(&row).unwrap();
 }
 
 pub(in crate::repository::diesel) fn claim(repository: &Repository) -> Result<Claim, ClaimError> {

@@ -10,13 +10,13 @@ use batch_test_servers::Kind;
 use diesel::connection::SimpleConnection;
 
 use super::super::fixture::{KIND, Place, SHORT_WAIT};
-use super::super::per_backend::tests::{StartedJob, number, observer, open as open_with};
+use super::super::per_backend::tests::{StartedJob, number, observer, open as open_with, register};
 use super::*;
 use crate::repository::diesel::pool::{Pool, Tx};
 use crate::repository::diesel::session::SessionSettings;
 use crate::repository::diesel::transaction_error::TransactionError;
 use crate::repository::{
-    InnerSteps, InsertStep, PartitionState, PartitionStore, RepositoryError, Result, StepState,
+    InnerSteps, InsertStep, PartitionState, PartitionStore, QueueStore, RepositoryError, Result, StepState,
 };
 
 const LOCK: &str = "BEGIN; UPDATE seat SET taken = 1";
@@ -183,4 +183,32 @@ fn the_partition_of_a_suspended_worker_is_reopened() {
         "{reopened:?}"
     );
     session.batch_execute("COMMIT").unwrap_err();
+}
+
+/// The worker is suspended while it claims the partition: it has locked the row, and no lease shows whose it is.
+// Spec: OP-35, DISP-02
+#[test]
+fn a_partition_that_a_suspended_worker_was_claiming_is_claimed_by_another() {
+    let place = Place::new();
+    let (other, suspended) = (observer(&place), open_with(&place, Duration::ZERO));
+    let lease = StartedJob::new(&other).lease;
+    let row = other.create_step(&lease, "one:1", &StepState::default()).unwrap();
+    register(&suspended);
+    let mut session = suspended.pool.take().unwrap();
+    let lock = format!(
+        "BEGIN; UPDATE BATCH_STEP_EXECUTION SET VERSION = VERSION + 1 WHERE STEP_EXECUTION_ID = {}",
+        row.id
+    );
+    session.batch_execute(&lock).unwrap();
+    register(&other);
+    assert!(
+        other
+            .claim_partition(row.job_execution_id, row.id, true)
+            .unwrap()
+            .is_some()
+    );
+    session.batch_execute("COMMIT").unwrap_err();
+    // It resumes, and is a worker like others again.
+    register(&suspended);
+    assert_eq!(other.workers().unwrap().len(), 2);
 }
