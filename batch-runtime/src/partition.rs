@@ -6,16 +6,15 @@
 //! artifacts, the same Job XML and the same repository; it passes the ticket to
 //! [`BatchRuntime::claim_partition`](crate::BatchRuntime::claim_partition) and runs the claimed partition. The
 //! repository decides: a ticket that arrives twice is claimed once, a worker holds a lease of its partition and is fenced when it
-//! loses it, and the end of a partition is read from its row. The events of a dispatcher are hints, except for the payloads of
-//! collectors.
+//! loses it, and the end of a partition is read from its row. The events of a dispatcher are hints. The payloads of collectors are stored in the
+//! repository, too.
 //!
 //! ```text
 //! coordinator                          dispatcher                worker
 //! plan, rows STARTING
 //! PartitionChannel::submit(tickets) -> carries them -----------> claim_partition(&ticket)   row STARTED, lease of the partition
 //!                                                                PartitionRun::run(..)      chunks commit under VERSION
-//! analyzer <-------------------------- Collected(payload) <----- its callback
-//! reads the row <--------------------- Ended(id) <-------------- returns                    row COMPLETED, FAILED or STOPPED
+//! reads payloads and row <------------ Ended(id) <-------------- returns                    row COMPLETED, FAILED or STOPPED
 //! reopens the row, submits again <---- Lost(id)                  (died)                     lease expires
 //! ```
 //!
@@ -24,8 +23,7 @@
 
 pub use crate::artifact::CollectorData;
 pub use crate::dispatch::{
-    CollectedPayload, DeclinedFingerprints, DeclinedPartition, DispatchError, PartitionChannel,
-    PartitionDelivery, PartitionDispatcher, PartitionEvent, PartitionSource, PartitionTicket,
-    PartitionTransport,
+    DeclinedFingerprints, DeclinedPartition, DispatchError, PartitionChannel, PartitionDelivery,
+    PartitionDispatcher, PartitionEvent, PartitionSource, PartitionTicket, PartitionTransport,
 };
 pub use crate::operator::{ClaimPartitionError, PartitionRun, PartitionStop};

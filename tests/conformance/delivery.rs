@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use batch_runtime::observer::{JobEvent, JobObserver};
 use batch_runtime::partition::{
-    CollectedPayload, DeclinedPartition, DispatchError, PartitionChannel, PartitionDelivery,
-    PartitionDispatcher, PartitionEvent, PartitionSource, PartitionTicket, PartitionTransport,
+    DeclinedPartition, DispatchError, PartitionChannel, PartitionDelivery, PartitionDispatcher,
+    PartitionEvent, PartitionSource, PartitionTicket, PartitionTransport,
 };
 use batch_runtime::{BatchRuntime, BatchRuntimeBuilder, JobExecutionId};
 use batch_tests::fleet::until;
@@ -104,10 +104,6 @@ impl Delivery {
 impl PartitionDelivery for Delivery {
     fn ticket(&self) -> &PartitionTicket {
         &self.ticket
-    }
-    fn collected(&self, payload: &CollectedPayload) -> Result<(), DispatchError> {
-        self.report(|| PartitionEvent::Collected(payload.clone()));
-        Ok(())
     }
     fn ended(&self) -> Result<(), DispatchError> {
         self.report(|| PartitionEvent::Ended(self.ticket.step_execution));

@@ -95,14 +95,14 @@ fn batchlets_and_their_optional_methods() {
     ");
 }
 
-/// A collector that throws after a checkpoint fails its partition there.
+/// A collector that throws fails its partition, and takes the checkpoint back that its payload belongs to.
 ///
-/// Spec: SUBJOB-03, SUBJOB-05, PART-26
+/// Spec: SUBJOB-03, SUBJOB-05, PART-26, D-108
 #[test]
-fn a_collector_that_throws_after_a_checkpoint_fails_its_partition() {
+fn a_collector_that_throws_fails_its_partition_and_its_checkpoint() {
     let (stage, execution) = started(&chunk(BOTH), [("fail", "collect a 1 at load")]);
     let problems = [
-        "step load:1 FAILED FAILED read 3",
+        "step load:1 FAILED FAILED read 0 filter 0 write 0 commit 0 rollback 1",
         "thrown by #[collect_sub_job_data]",
     ];
     assert_contains_all(&stage.tree(execution), &problems);

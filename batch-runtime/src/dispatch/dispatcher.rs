@@ -2,10 +2,7 @@
 
 use std::time::Duration;
 
-use serde::{Deserialize, Serialize};
-
 use super::{DeclinedPartition, PartitionTicket};
-use crate::artifact::CollectorData;
 use crate::ids::{JobExecutionId, StepExecutionId};
 
 /// Carries the partitions of running steps and flows to worker processes.
@@ -34,12 +31,10 @@ pub trait PartitionChannel {
     /// If no worker can be reached; the partitions that no worker has claimed then end FAILED.
     fn submit(&mut self, tickets: &[PartitionTicket]) -> Result<(), DispatchError>;
 
-    /// Waits for the next event, at most `wait`. Returns `None` on timeout. The events of one partition come in their
-    /// order, [`PartitionEvent::Ended`] last. With a `wait` of zero, it returns what has arrived, without asking for more.
+    /// Waits for the next event, at most `wait`. Returns `None` on timeout. With a `wait` of zero, it returns what has arrived, without asking for more.
     ///
     /// # Errors
     /// If the channel is broken for good. The engine then treats the submitted partitions as lost, and submits no others.
-    // Spec: SUBJOB-11
     fn receive(&mut self, wait: Duration) -> Result<Option<PartitionEvent>, DispatchError>;
 
     /// Withdraws the submitted partitions, and requests those that run to stop. A hint: workers learn of it from the repository, too.
@@ -51,8 +46,6 @@ pub trait PartitionChannel {
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum PartitionEvent {
-    /// The partition's collector sent a payload.
-    Collected(CollectedPayload),
     /// The worker has returned; the row records how the partition ended.
     Ended(StepExecutionId),
     /// The worker may be dead. Once its lease has expired, the engine reopens the partition and submits it again. A hint: the engine
@@ -60,19 +53,6 @@ pub enum PartitionEvent {
     Lost(StepExecutionId),
     /// A worker cannot run the partition.
     Declined(StepExecutionId, DeclinedPartition),
-}
-
-/// A payload of a collector. The three numbers identify it, so that a transport can deliver each payload once.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct CollectedPayload {
-    /// The partition.
-    pub step_execution: StepExecutionId,
-    /// Identifies the claim of the worker that runs the partition. Grows with each claim.
-    pub claim: i64,
-    /// Counts the payloads of the claim from 1.
-    pub sequence: u64,
-    /// The payload.
-    pub data: CollectorData,
 }
 
 /// An error of a dispatcher.

@@ -10,9 +10,7 @@ mod ticket;
 mod transport;
 
 pub use declined::DeclinedFingerprints;
-pub use dispatcher::{
-    CollectedPayload, DispatchError, PartitionChannel, PartitionDispatcher, PartitionEvent,
-};
+pub use dispatcher::{DispatchError, PartitionChannel, PartitionDispatcher, PartitionEvent};
 pub(crate) use dispatchers::{CUSTOM, DEFAULT_QUEUE, Dispatchers, LOCAL, REPOSITORY, choices, shown_name};
 pub(crate) use repository::RepositoryTransport;
 pub use ticket::{DeclinedPartition, PartitionTicket};

@@ -8,9 +8,8 @@ use serde::{Deserialize, Serialize};
 
 use super::poller::{BUSY_FOR, QueuePoller};
 use super::{
-    CollectedPayload, DeclinedFingerprints, DeclinedPartition, DispatchError, PartitionChannel,
-    PartitionDelivery, PartitionDispatcher, PartitionEvent, PartitionSource, PartitionTicket,
-    PartitionTransport,
+    DeclinedFingerprints, DeclinedPartition, DispatchError, PartitionChannel, PartitionDelivery,
+    PartitionDispatcher, PartitionEvent, PartitionSource, PartitionTicket, PartitionTransport,
 };
 use crate::ids::{JobExecutionId, StepExecutionId};
 use crate::outage::Outage;
@@ -48,7 +47,6 @@ impl PartitionTransport for RepositoryTransport {
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 enum Report {
-    Collected(CollectedPayload),
     Declined(DeclinedPartition),
     Ended,
 }
@@ -124,7 +122,6 @@ impl RepositoryChannel {
 
 fn event(report: PartitionReport) -> Option<PartitionEvent> {
     match serde_json::from_str(&report.report) {
-        Ok(Report::Collected(payload)) => Some(PartitionEvent::Collected(payload)),
         Ok(Report::Declined(declined)) => Some(PartitionEvent::Declined(report.step_execution, declined)),
         Ok(Report::Ended) => Some(PartitionEvent::Ended(report.step_execution)),
         Err(error) => {
@@ -196,13 +193,13 @@ impl RepositoryDelivery {
         is_due
     }
 
-    fn report(&self, claim: i64, number: u64, report: &Report) -> Result<(), DispatchError> {
+    fn report(&self, number: u64, report: &Report) -> Result<(), DispatchError> {
         let cannot = || DispatchError::new("cannot report to the coordinator");
         let text = serde_json::to_string(report).map_err(|error| cannot().caused_by(error))?;
         let report = PartitionReport {
             step_execution: self.ticket.step_execution,
             job_execution: self.ticket.job_execution,
-            claim,
+            claim: 0,
             number,
             report: text,
         };
@@ -219,21 +216,13 @@ impl PartitionDelivery for RepositoryDelivery {
         &self.ticket
     }
 
-    fn collected(&self, payload: &CollectedPayload) -> Result<(), DispatchError> {
-        self.report(
-            payload.claim,
-            payload.sequence,
-            &Report::Collected(payload.clone()),
-        )
-    }
-
     fn ended(&self) -> Result<(), DispatchError> {
-        self.report(0, PartitionReport::END, &Report::Ended)
+        self.report(PartitionReport::END, &Report::Ended)
     }
 
     fn decline(&self, reason: &DeclinedPartition, wait: Duration) -> Result<(), DispatchError> {
         self.declined.add(&self.ticket.fingerprint, wait);
-        self.report(0, PartitionReport::DECLINED, &Report::Declined(reason.clone()))?;
+        self.report(PartitionReport::DECLINED, &Report::Declined(reason.clone()))?;
         self.hand_back(Duration::ZERO)
     }
 

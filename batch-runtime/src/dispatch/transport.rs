@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::{CollectedPayload, DeclinedPartition, DispatchError, PartitionDispatcher, PartitionTicket};
+use super::{DeclinedPartition, DispatchError, PartitionDispatcher, PartitionTicket};
 use crate::ids::StepExecutionId;
 
 /// Carries tickets from coordinators to workers, and reports back: a [`PartitionDispatcher`] with the side of the workers.
@@ -50,12 +50,6 @@ pub trait PartitionDelivery: Send + Sync {
     fn extend(&self) -> Result<(), DispatchError> {
         Ok(())
     }
-
-    /// Sends a payload of the collector.
-    ///
-    /// # Errors
-    /// If it cannot be sent; it is lost then.
-    fn collected(&self, payload: &CollectedPayload) -> Result<(), DispatchError>;
 
     /// Reports that the end of the partition is recorded, and that the ticket is done.
     ///

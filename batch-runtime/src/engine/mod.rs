@@ -36,7 +36,7 @@ pub(crate) use limits::StepLimits;
 pub(crate) use outputs::{Inputs, Outputs};
 pub(crate) use partition::RemotePartition;
 pub(crate) use states::States;
-pub(crate) use threads::{CollectorSink, Running};
+pub(crate) use threads::Running;
 pub(crate) use turn::forget_partitions;
 pub(crate) use walk::Dispatch;
 

@@ -165,7 +165,7 @@ impl Walk<'_> {
     fn run_flow(
         &self,
         worker: &Arc<Worker>,
-        sink: &CollectorSink,
+        sink: &Arc<dyn CollectorSink>,
         element: &Element,
         flow: &Element,
         split: &BoundSplit,

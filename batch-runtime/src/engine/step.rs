@@ -13,6 +13,7 @@ use super::ending;
 use super::listeners::StepListeners;
 use super::outcome::{ElementEnd, Last, Outcome};
 use super::spans::step_span;
+use super::threads::Collecting;
 use super::walk::Walk;
 use crate::artifact::ContextScope;
 use crate::context::StepContext;
@@ -20,7 +21,8 @@ use crate::error::BatchError;
 use crate::execution::{StepCounters, StepExecution};
 use crate::observer::StepEvents;
 use crate::repository::{
-    ElementState, EndOfStep, Ending, NewStepExecution, OtherEntries, RepositoryError, StepHistory, StepState,
+    Additions, ElementState, EndOfStep, Ending, NewStepExecution, OtherEntries, RepositoryError, StepHistory,
+    StepState,
 };
 use crate::secret::Secrets;
 use crate::status::BatchStatus;
@@ -588,20 +590,27 @@ impl StepRunner<'_> {
         if ending.status == BatchStatus::Completed && self.partition.is_none() {
             self.promote(context);
         }
-        let data = self.walk.data.pending();
+        let collecting = self.walk.collecting.as_deref();
+        let additions = Additions {
+            data: self.walk.data.pending(),
+            payloads: collecting.map(Collecting::reports).unwrap_or_default(),
+        };
         let mut write = |next: Option<&mut StepExecution>| {
             let lease = &shared.running.lease;
             let end = EndOfStep { ending, next };
             shared
                 .repository
-                .end_step(lease, execution, end, state.as_ref(), &data)
+                .end_step(lease, execution, end, state.as_ref(), &additions)
         };
         let recorded = match self.partition {
             Some(partition) => partition.record(ending.status, &mut write),
             None => write(None),
         };
         if recorded.is_ok() {
-            self.walk.data.committed(data);
+            self.walk.data.committed(additions.data);
+            if let Some(collecting) = collecting {
+                collecting.committed();
+            }
         }
         recorded.map(|()| true).inspect_err(|_| {
             // Logs the true cause, which could not be recorded.

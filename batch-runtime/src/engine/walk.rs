@@ -110,7 +110,7 @@ impl Walk<'_> {
         lanes
     }
 
-    /// Calls the collector of the subjob, if one runs here.
+    /// Calls the collector of the subjob, if one runs here. Its payload belongs to the transaction that follows.
     // Spec: SUBJOB-03, SUBJOB-04, SUBJOB-19, SUBJOB-20, SUBJOB-23
     pub(super) fn collect(&self, contexts: &ContextScope) -> Result<(), Failure> {
         match &self.collecting {
@@ -205,7 +205,13 @@ impl Walk<'_> {
             // A failed flow runs again, and the analyzer would count its payload twice.
             failed @ Outcome::Failed(_) => failed,
             // Called once, at the end of the whole flow. Spec: SUBJOB-24
-            other => self.collect(&contexts).map_or_else(Outcome::Failed, |()| other),
+            other => {
+                let collected = self
+                    .collecting
+                    .as_ref()
+                    .map_or(Ok(()), |collecting| collecting.collect_outside(&contexts));
+                collected.map_or_else(Outcome::Failed, |()| other)
+            }
         };
         Ok(self.leave_flow(element, &context, outcome, None))
     }

@@ -3,7 +3,6 @@
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 use std::time::Instant;
 
@@ -13,8 +12,8 @@ use thiserror::Error;
 use super::definitions::{Wanted, rejecting};
 use super::partition_jobs::PartitionJob;
 use super::{Definitions, JobOperator, JobOperatorError, Shared};
-use crate::dispatch::{CollectedPayload, PartitionTicket};
-use crate::engine::{CollectorSink, RemotePartition, Running};
+use crate::dispatch::PartitionTicket;
+use crate::engine::{RemotePartition, Running};
 use crate::ids::{JobExecutionId, StepExecutionId};
 use crate::observer::{JobEvents, JobTrace};
 use crate::parameters::JobParameters;
@@ -188,37 +187,23 @@ impl PartitionRun {
         }
     }
 
-    /// Runs the partition on the calling thread and returns how it ended, which is recorded by then. Each payload of the
-    /// collector goes to `collected`, on this thread.
+    /// Runs the partition on the calling thread and returns how it ended, which is recorded by then, as are the payloads of its collector.
     ///
     /// # Errors
     /// If the end could not be recorded, because the repository failed or this worker is fenced: report the partition as lost.
-    pub fn run(
-        mut self,
-        collected: impl Fn(CollectedPayload) + Send + Sync + 'static,
-    ) -> Result<BatchStatus, RepositoryError> {
+    pub fn run(mut self) -> Result<BatchStatus, RepositoryError> {
         let Some(remote) = self.remote.take() else {
             return Err(RepositoryError::Fault);
         };
-        let (step_execution, claim) = (self.ticket.step_execution, remote.claimed.row.version);
-        let sent = AtomicU64::new(0);
-        let sink: CollectorSink = Arc::new(move |data| {
-            collected(CollectedPayload {
-                step_execution,
-                claim,
-                sequence: sent.fetch_add(1, Ordering::Relaxed) + 1,
-                data,
-            });
-        });
         let _entered = self.shared.async_runtime.enter();
         // A panic of the runtime itself must not keep the lease.
-        let ended = catch_unwind(AssertUnwindSafe(|| remote.run(&sink)));
+        let ended = catch_unwind(AssertUnwindSafe(|| remote.run()));
         let status = ended.unwrap_or(Err(RepositoryError::Fault))?;
         if !self.running.is_handing_back() {
             self.is_recorded = true;
             return Ok(status);
         }
-        let ended = self.shared.repository.step(step_execution)?;
+        let ended = self.shared.repository.step(self.ticket.step_execution)?;
         ended.map(|(row, _)| row.status).ok_or(RepositoryError::Fault)
     }
 }

@@ -6,6 +6,9 @@ use crate::error::BatchError;
 
 /// Makes a type a subjob collector, which sends data of a subjob to the analyzer, from the thread of the subjob.
 ///
+/// It is called with each checkpoint of a chunk step, before the commit, and its payload is committed with the checkpoint: if that is rolled
+/// back, the payload is, too. It is called once more before the end of the step is recorded.
+///
 /// Takes the arguments of [every artifact attribute](crate#artifact-attributes).
 ///
 #[doc = batch_macros::__role_methods!(sub_job_collector)]

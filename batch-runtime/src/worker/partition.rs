@@ -43,10 +43,7 @@ pub(super) fn run(
         }
     };
     is_claimed(claimed.stop_handle());
-    let sender = Arc::clone(delivery);
-    let ended =
-        claimed.run(move |payload| done(sender.collected(&payload), "send a payload of the collector"));
-    match ended {
+    match claimed.run() {
         // It was handed back.
         Ok(BatchStatus::Starting) => done(delivery.hand_back(Duration::ZERO), "hand a partition back"),
         Ok(_) => done(delivery.ended(), "report the end of a partition"),

@@ -193,7 +193,6 @@ impl PipeChannel {
     fn event_of(&mut self, worker: usize, reply: Reply) -> Option<PartitionEvent> {
         match reply {
             Reply::Alive => None,
-            Reply::Collected(payload) => Some(PartitionEvent::Collected(payload)),
             Reply::Ended(id, _) => {
                 (self.out.get(&id) == Some(&worker)).then(|| self.out.remove(&id))?;
                 Some(PartitionEvent::Ended(id))

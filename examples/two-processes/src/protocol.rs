@@ -1,6 +1,6 @@
 //! The messages between coordinator and worker: one line of JSON each.
 
-use batch_runtime::partition::{CollectedPayload, PartitionTicket};
+use batch_runtime::partition::PartitionTicket;
 use batch_runtime::{BatchStatus, StepExecutionId};
 use serde::{Deserialize, Serialize};
 
@@ -18,8 +18,6 @@ pub(crate) enum Request {
 pub(crate) enum Reply {
     /// The worker is alive.
     Alive,
-    /// A payload of a collector.
-    Collected(CollectedPayload),
     /// The partition has ended, and its end is recorded.
     Ended(StepExecutionId, Recorded),
     /// The worker does not run the partition, or could not record its end.

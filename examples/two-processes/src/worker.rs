@@ -54,7 +54,7 @@ fn run(runtime: &BatchRuntime, ticket: &PartitionTicket, stops: &Mutex<Vec<Parti
     let mut running = stops.lock().unwrap_or_else(PoisonError::into_inner);
     running.push(claimed.stop_handle());
     drop(running);
-    match claimed.run(|payload| send(&Reply::Collected(payload))) {
+    match claimed.run() {
         Ok(status) => send(&Reply::Ended(id, status.into())),
         Err(error) => send(&Reply::Failed(id, error.to_string())),
     }

@@ -4,14 +4,16 @@ use std::collections::{BTreeMap, VecDeque};
 use std::future::IntoFuture;
 use std::sync::Arc;
 use std::sync::mpsc::{self, Receiver, Sender};
+use std::thread;
 use std::time::{Duration, Instant};
 
+use async_nats::{Message, Subscriber};
 use batch_runtime::partition::{DispatchError, PartitionChannel, PartitionEvent, PartitionTicket};
 use batch_runtime::{JobExecutionId, StepExecutionId};
-use tokio::time::timeout_at;
+use futures_util::StreamExt;
+use tokio::time::{timeout, timeout_at};
 
-use crate::message::{Piece, Report};
-use crate::reports::Reports;
+use crate::message::Report;
 use crate::server::{Server, TIMEOUT};
 
 /// The wait before tickets that the server has not acknowledged are published again.
@@ -26,9 +28,7 @@ pub(crate) struct Channel {
     /// Receives the tickets that the server has not acknowledged.
     failed: (Sender<PartitionTicket>, Receiver<PartitionTicket>),
     publish_again: Instant,
-    reports: Reports,
-    /// Reports with missing pieces.
-    pieces: BTreeMap<String, BTreeMap<usize, String>>,
+    reports: Subscriber,
     /// The events that have arrived and are to be returned.
     events: VecDeque<PartitionEvent>,
 }
@@ -43,14 +43,17 @@ impl Channel {
         checked.map_err(|error| {
             DispatchError::new(format!("cannot use the queue `{queue}`")).caused_by(error)
         })?;
+        let reports = server.wait(server.client.subscribe(server.subject_of_reports(job)));
+        let reports = reports.map_err(|error| {
+            DispatchError::new("cannot subscribe to the reports of workers").caused_by(error)
+        })?;
         Ok(Self {
             server: Arc::clone(server),
             queue: queue.to_owned(),
             out: BTreeMap::new(),
             failed: mpsc::channel(),
             publish_again: Instant::now(),
-            reports: Reports::open(server, job)?,
-            pieces: BTreeMap::new(),
+            reports,
             events: VecDeque::new(),
         })
     }
@@ -111,30 +114,26 @@ impl Channel {
         }
     }
 
-    /// Adds the events of a message, once all its pieces have arrived.
-    fn arrived(&mut self, message: &[u8]) -> Option<()> {
-        let piece: Piece = readable(serde_json::from_slice(message))?;
-        let pieces = self.pieces.entry(piece.report.clone()).or_default();
-        pieces.insert(piece.number, piece.text);
-        if pieces.len() < piece.count {
-            return None;
+    /// Waits for the next message with reports. Returns `None` at the end of `wait`.
+    fn next_report(&mut self, wait: Duration) -> Option<Message> {
+        let begin = Instant::now();
+        let next = async { timeout(wait, self.reports.next()).await };
+        let message = self.server.wait(next).ok()?;
+        if message.is_none() {
+            // The client has given up. The repository has the ends.
+            thread::sleep(wait.saturating_sub(begin.elapsed()));
         }
-        let pieces = self.pieces.remove(&piece.report)?;
-        let text: String = pieces.into_values().collect();
-        match readable(serde_json::from_str(&text))? {
-            Report::Collected(payload) => self.events.push_back(PartitionEvent::Collected(payload)),
-            Report::Declined(id, reason) => self.events.push_back(PartitionEvent::Declined(id, reason)),
-            Report::Ended(ids) => self.events.extend(ids.into_iter().map(PartitionEvent::Ended)),
-        }
-        Some(())
+        message
     }
-}
 
-fn readable<T>(read: Result<T, serde_json::Error>) -> Option<T> {
-    if let Err(error) = &read {
-        tracing::warn!(%error, "a report of a worker cannot be read");
+    /// Adds the events of a message.
+    fn arrived(&mut self, message: &Message) {
+        match serde_json::from_slice(&message.payload) {
+            Ok(Report::Declined(id, reason)) => self.events.push_back(PartitionEvent::Declined(id, reason)),
+            Ok(Report::Ended(ids)) => self.events.extend(ids.into_iter().map(PartitionEvent::Ended)),
+            Err(error) => tracing::warn!(%error, "a report of a worker cannot be read"),
+        }
     }
-    read.ok()
 }
 
 impl PartitionChannel for Channel {
@@ -156,10 +155,8 @@ impl PartitionChannel for Channel {
             }
             self.publish_failed_again()?;
             let left = until.saturating_duration_since(Instant::now());
-            match self.reports.next(left) {
-                Some(message) => {
-                    self.arrived(&message);
-                }
+            match self.next_report(left) {
+                Some(message) => self.arrived(&message),
                 None if Instant::now() >= until => return Ok(None),
                 None => {}
             }

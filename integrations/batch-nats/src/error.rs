@@ -45,7 +45,7 @@ pub enum NatsError {
     /// The user may not publish or subscribe to what coordinators and workers need.
     #[error(
         "the NATS server {server} does not let this user {action} `{subject}`; permit it to publish to `{prefix}.>`, `$JS.API.>` and \
-         `$JS.ACK.>`, and to subscribe to `{prefix}.stop` and `_INBOX.>`"
+         `$JS.ACK.>`, and to subscribe to `{prefix}.stop`, `{prefix}.report.*` and `_INBOX.>`"
     )]
     Permission {
         /// `publish to` or `subscribe to`.

@@ -14,11 +14,11 @@
 //! ```
 //!
 //! Coordinators and workers are programs of `batch-runtime` with the same repository. The repository decides who runs a partition, and how it
-//! has ended; NATS carries tickets to workers and the payloads of collectors back. What it loses costs time, and no record.
+//! has ended; NATS carries tickets to workers, and says which partitions have ended. What it loses costs time, and no record.
 //!
-//! On the server there are two streams, which the first program creates: `BATCH_PARTITIONS`, a work queue with a durable consumer for each
-//! queue of workers, whose tickets expire after 7 days, and `BATCH_REPORTS`, whose messages expire after a day. With a [prefix](NatsTransport::connect) they have other names,
-//! so that several repositories can share a server.
+//! On the server there is a stream, which the first program creates: `BATCH_PARTITIONS`, a work queue with a durable consumer for each
+//! queue of workers, whose tickets expire after 7 days. With a [prefix](NatsTransport::connect) it has another name, so that several
+//! repositories can share a server.
 
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
@@ -30,7 +30,6 @@ pub mod items;
 mod message;
 mod outbox;
 mod permissions;
-mod reports;
 mod server;
 mod transport;
 mod violations;

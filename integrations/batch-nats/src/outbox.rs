@@ -1,31 +1,25 @@
-//! The messages that a worker sends, in order per partition. Different partitions do not wait for each other.
-//!
-//! During an outage, payloads wait here, and then the partitions that send more of them. What can be lost does not wait: the thread of the
-//! worker must not.
+//! The messages that a worker sends. During an outage some wait here, and the others are dropped: the repository has what they say.
 
 use std::collections::BTreeMap;
 use std::mem;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use async_nats::jetstream::message::PublishMessage;
 use async_nats::jetstream::{AckKind, Context, Message};
 use batch_runtime::StepExecutionId;
-use bytes::Bytes;
 use tokio::sync::Semaphore;
 use tokio::task::JoinHandle;
 use tokio::time::{sleep, timeout};
 
-use crate::message::{Report, pieces};
+use crate::message::Report;
 use crate::server::Server;
 
-/// The number of messages that wait for the server before partitions with payloads wait, too.
+/// The number of messages that may wait for the server.
 const WAITING: u32 = 1_000;
 /// The least time between two messages with ends of partitions.
 const ENDS_TOGETHER: Duration = Duration::from_millis(5);
-/// The wait after a report that the server has not acknowledged, and the most tries.
-const PAUSE: Duration = Duration::from_millis(500);
-const TRIES: u32 = 240;
+/// The most ends in one message: servers limit its size, to 1 MiB by default.
+const ENDS_IN_A_MESSAGE: usize = 10_000;
 /// The time for the last messages at the end of a worker.
 const LAST_MESSAGES: Duration = Duration::from_secs(10);
 
@@ -49,25 +43,12 @@ struct Ends {
     sent: Option<Instant>,
 }
 
-/// The last messages of one partition.
-#[derive(Default)]
-pub(crate) struct Order {
-    last: Sending,
-    extension: Sending,
-}
-
-/// A message that is being sent, or was.
-type Sending = Mutex<Option<JoinHandle<()>>>;
+/// The last message that a partition still runs.
+pub(crate) type Extension = Mutex<Option<JoinHandle<()>>>;
 
 /// A message.
 pub(crate) enum Outgoing {
-    Report {
-        subject: String,
-        id: String,
-        text: Bytes,
-        /// False for a hint, which the repository repeats: it is not sent again if the server does not store it.
-        is_needed: bool,
-    },
+    Report { subject: String, report: Report },
     Acknowledge(Box<Message>, AckKind),
     Ends(Vec<End>),
 }
@@ -81,41 +62,21 @@ impl Outbox {
         }
     }
 
-    /// Sends a message after the others of its partition. If too many messages wait for the server, a payload waits until there are fewer,
-    /// and any other message is dropped: the server delivers a ticket again that is not acknowledged, and coordinators find the ends of
-    /// partitions in the repository.
-    pub(crate) fn send(&self, order: &Order, message: Outgoing) {
-        let permits = || Arc::clone(&self.permits);
-        let permit = match permits().try_acquire_owned() {
-            Ok(permit) => permit,
-            Err(_) if message.is_needed() => match self.server.wait(permits().acquire_owned()) {
-                Ok(permit) => permit,
-                // The semaphore is never closed.
-                Err(_) => return,
-            },
-            Err(_) => {
-                tracing::debug!("too many messages wait for the NATS server; dropping an acknowledgement");
-                return;
-            }
+    /// Sends a message. If too many messages wait for the server, it is dropped, because the thread of a worker must not wait: the server
+    /// delivers a ticket again that is not acknowledged, and coordinators find the ends of partitions in the repository.
+    pub(crate) fn send(&self, message: Outgoing) {
+        let Ok(permit) = Arc::clone(&self.permits).try_acquire_owned() else {
+            return tracing::debug!("too many messages wait for the NATS server; dropping one");
         };
         let jetstream = self.server.jetstream.clone();
-        let mut last = lock(&order.last);
-        let before = last.take();
-        *last = Some(self.server.spawn(async move {
-            if let Some(before) = before {
-                let _ = before.await;
-            }
+        self.server.spawn(async move {
             message.send(&jetstream).await;
             drop(permit);
-        }));
+        });
     }
 
     /// Sends the end of a partition: at once, or together with others, if many partitions end. Each message costs the server a write.
-    pub(crate) fn end(&self, order: &Order, end: End) {
-        let has_payloads = lock(&order.last).as_ref().is_some_and(|last| !last.is_finished());
-        if has_payloads {
-            return self.send(order, Outgoing::Ends(vec![end]));
-        }
+    pub(crate) fn end(&self, end: End) {
         let mut ends = lock(&self.ends);
         if ends.waiting.is_empty() {
             let Ok(permit) = Arc::clone(&self.permits).try_acquire_owned() else {
@@ -139,9 +100,9 @@ impl Outbox {
         ends.waiting.push(end);
     }
 
-    /// Sends that a partition still runs, unless the last time waits for the server. Does not wait for the reports of the partition.
-    pub(crate) fn extend(&self, order: &Order, ticket: Message) {
-        let mut extension = lock(&order.extension);
+    /// Sends that a partition still runs, unless the last time waits for the server.
+    pub(crate) fn extend(&self, extension: &Extension, ticket: Message) {
+        let mut extension = lock(extension);
         if extension.as_ref().is_none_or(JoinHandle::is_finished) {
             *extension = Some(self.server.spawn(acknowledge(ticket, AckKind::Progress)));
         }
@@ -163,19 +124,9 @@ impl Outbox {
 }
 
 impl Outgoing {
-    fn is_needed(&self) -> bool {
-        matches!(self, Self::Report { is_needed: true, .. })
-    }
-
     async fn send(self, jetstream: &Context) {
         match self {
-            Self::Report {
-                subject,
-                id,
-                text,
-                is_needed: true,
-            } => report(jetstream, &subject, &id, text).await,
-            Self::Report { subject, text, .. } => hint(jetstream, subject, text).await,
+            Self::Report { subject, report } => hint(jetstream, subject, &report).await,
             Self::Acknowledge(ticket, kind) => acknowledge(*ticket, kind).await,
             Self::Ends(ends) => send_ends(jetstream, ends).await,
         }
@@ -189,14 +140,8 @@ async fn send_ends(jetstream: &Context, ends: Vec<End>) {
         partitions.entry(&end.subject).or_default().push(end.partition);
     }
     for (subject, partitions) in partitions {
-        let id = format!("{}-ended", partitions[0]);
-        match pieces(&id, &Report::Ended(partitions)) {
-            Ok(pieces) => {
-                for text in pieces {
-                    hint(jetstream, subject.to_owned(), text).await;
-                }
-            }
-            Err(error) => tracing::error!(%error, "cannot write the report"),
+        for partitions in partitions.chunks(ENDS_IN_A_MESSAGE) {
+            hint(jetstream, subject.to_owned(), &Report::Ended(partitions.to_vec())).await;
         }
     }
     for end in ends {
@@ -210,31 +155,15 @@ async fn acknowledge(ticket: Message, kind: AckKind) {
     }
 }
 
-/// Sends a message to the stream without waiting until it is stored. A second one does no harm, so it has no id, which the server would keep.
-async fn hint(jetstream: &Context, subject: String, text: Bytes) {
-    if let Err(error) = jetstream.client().publish(subject, text).await {
+/// Sends a report without waiting until the server has it.
+async fn hint(jetstream: &Context, subject: String, report: &Report) {
+    let sent = match serde_json::to_vec(report) {
+        Ok(text) => jetstream.client().publish(subject, text.into()).await,
+        Err(error) => return tracing::error!(%error, "cannot write the report"),
+    };
+    if let Err(error) = sent {
         tracing::debug!(%error, "a coordinator finds the end of a partition in the repository");
     }
-}
-
-async fn report(jetstream: &Context, subject: &str, id: &str, text: Bytes) {
-    for _ in 0..TRIES {
-        let message = PublishMessage::build().payload(text.clone()).message_id(id);
-        let sent = jetstream.send_publish(subject.to_owned(), message).await;
-        let acknowledged = match sent {
-            Ok(acknowledgement) => acknowledgement.await.map(drop),
-            Err(error) => Err(error),
-        };
-        match acknowledged {
-            Ok(()) => return,
-            Err(error) => tracing::debug!(%error, "a report is not acknowledged; sending it again"),
-        }
-        sleep(PAUSE).await;
-    }
-    tracing::warn!(
-        report = id,
-        "the NATS server has not accepted a report for a long time; it is lost"
-    );
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -246,37 +175,27 @@ mod tests {
     use super::*;
     use crate::worker::tests::message;
 
-    /// The thread of a worker acknowledges and extends tickets.
+    /// The thread of a worker reports, acknowledges and extends tickets.
     #[test]
-    fn an_outage_stops_payloads_only() {
+    fn an_outage_stops_nothing() {
         let server = Arc::new(Server::away());
         let outbox = Outbox::new(&server);
-        let order = Order::default();
-        let report = |is_needed| Outgoing::Report {
-            subject: "batch.report.1".into(),
-            id: "1".into(),
-            text: Bytes::new(),
-            is_needed,
-        };
-        for _ in 0..WAITING {
-            outbox.send(&order, report(true));
-        }
         let ticket = message(&server);
-        outbox.send(
-            &order,
-            Outgoing::Acknowledge(Box::new(ticket.clone()), AckKind::Ack),
-        );
-        outbox.send(&order, report(false));
-        for _ in 0..WAITING {
-            outbox.extend(&order, ticket.clone());
+        let extension = Extension::default();
+        for _ in 0..=WAITING {
+            outbox.send(Outgoing::Acknowledge(Box::new(ticket.clone()), AckKind::Ack));
+            outbox.send(Outgoing::Report {
+                subject: "batch.report.1".into(),
+                report: Report::Ended(vec![StepExecutionId(1)]),
+            });
+            outbox.extend(&extension, ticket.clone());
         }
         let end = End {
             subject: "batch.report.1".into(),
             partition: StepExecutionId(1),
             ticket,
         };
-        outbox.end(&Order::default(), end);
-        assert_eq!(lock(&outbox.ends).waiting.len(), 0);
-        assert_eq!(outbox.permits.available_permits(), 0);
+        outbox.end(end);
+        assert!(lock(&outbox.ends).waiting.len() <= 1);
     }
 }

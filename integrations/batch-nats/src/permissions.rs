@@ -65,17 +65,21 @@ impl Server {
         self.wait(self.permitted(request, &quoted(&subject))).map(drop)
     }
 
-    /// Subscribes to stop requests. A request without partitions shows whether this user may send and receive them.
+    /// Subscribes to stop requests.
     pub(crate) fn subscribe_to_stops(&self) -> Result<Subscriber, NatsError> {
-        let subject = self.subject_of_stops();
+        self.subscribe(self.subject_of_stops())
+    }
+
+    /// Subscribes to a subject. A message without partitions shows whether this user may send and receive.
+    pub(crate) fn subscribe(&self, subject: String) -> Result<Subscriber, NatsError> {
         let subscribed = async {
             let subscribed = self.client.subscribe(subject.clone()).await;
-            let mut stops = subscribed.map_err(|error| error.to_string())?;
+            let mut messages = subscribed.map_err(|error| error.to_string())?;
             let sent = self.client.publish(subject.clone(), "[]".into()).await;
             sent.map_err(|error| error.to_string())?;
-            let received = timeout(TIMEOUT, stops.next()).await;
+            let received = timeout(TIMEOUT, messages.next()).await;
             received.map_err(|_| format!("no message to `{subject}` arrives"))?;
-            Ok(stops)
+            Ok(messages)
         };
         let subscribed: Result<_, String> = self.wait(self.permitted(subscribed, &quoted(&subject)))?;
         subscribed.map_err(|problem| NatsError::Connection {

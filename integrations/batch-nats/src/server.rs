@@ -1,4 +1,4 @@
-//! The connection, and the streams that it needs.
+//! The connection, and the stream that it needs.
 
 use std::fmt::Display;
 use std::future::{Future, ready};
@@ -22,8 +22,6 @@ const DEFAULT_QUEUE: &str = "default";
 pub(crate) const TIMEOUT: Duration = Duration::from_secs(5);
 /// The maximum age of a ticket. Its job has ended without it, or submits it again.
 const TICKETS_EXPIRE_AFTER: Duration = Duration::from_secs(7 * 24 * 60 * 60);
-/// The maximum age of a report: its coordinator has long found the end in the repository.
-const REPORTS_EXPIRE_AFTER: Duration = Duration::from_secs(24 * 60 * 60);
 /// The server recognizes a message that was published twice within this time.
 const DUPLICATE_WINDOW: Duration = Duration::from_secs(120);
 
@@ -37,17 +35,16 @@ pub(crate) struct Server {
 }
 
 impl Server {
-    /// Connects, creates the streams if they do not exist, and checks that this user may do what coordinators and workers do.
+    /// Connects, creates the stream if it does not exist, and checks that this user may do what coordinators and workers do.
     pub(crate) fn connect(address: Address) -> Result<Self, NatsError> {
         let options = address.options()?.connection_timeout(TIMEOUT);
         let server = Self::start(address, options)?;
         server.create(server.partitions())?;
-        server.create(server.reports())?;
         server.check_queue(DEFAULT_QUEUE)?;
-        let report = server.subject_of_reports(JobExecutionId(0));
-        server.check_publish(report, server.stream_of_reports())?;
         server.check_acknowledge()?;
         server.subscribe_to_stops()?;
+        // No job execution has this id.
+        server.subscribe(server.subject_of_reports(JobExecutionId(0)))?;
         Ok(server)
     }
 
@@ -155,25 +152,8 @@ impl Server {
         }
     }
 
-    fn reports(&self) -> Config {
-        Config {
-            name: self.stream_of_reports(),
-            subjects: vec![format!("{}.report.>", self.address.prefix)],
-            retention: RetentionPolicy::Limits,
-            max_age: REPORTS_EXPIRE_AFTER,
-            storage: StorageType::File,
-            num_replicas: self.address.replicas,
-            duplicate_window: DUPLICATE_WINDOW,
-            ..Config::default()
-        }
-    }
-
     pub(crate) fn stream_of_partitions(&self) -> String {
         format!("{}_PARTITIONS", self.address.prefix.to_uppercase())
-    }
-
-    pub(crate) fn stream_of_reports(&self) -> String {
-        format!("{}_REPORTS", self.address.prefix.to_uppercase())
     }
 
     pub(crate) fn subject_of_queue(&self, queue: &str) -> String {

@@ -18,7 +18,7 @@ use crate::worker::Source;
 pub struct NatsTransport(Arc<Server>);
 
 impl NatsTransport {
-    /// Connects to a server, and creates the streams if they do not exist. The connection has its own threads, and reconnects by itself.
+    /// Connects to a server, and creates the stream of tickets if it does not exist. The connection has its own threads, and reconnects by itself.
     ///
     /// The address is `nats://USER:PASSWORD@HOST:PORT`, `nats://TOKEN@HOST`, or the same with `tls`; the port is 4222 by default. It may have options, as in
     /// `nats://host?prefix=payroll&ack-wait=60`:
@@ -32,11 +32,11 @@ impl NatsTransport {
     /// | `prefix` | `batch` | the first part of all names, in lower case: programs with different repositories need different ones |
     /// | `ack-wait` | `30` | seconds, at least 15, until a ticket is delivered to another worker if the first one is silent; the
     /// last worker to connect sets it for its queue |
-    /// | `replicas` | `1` | the number of servers that store the streams, 1 to 5, when they are created |
+    /// | `replicas` | `1` | the number of servers that store the stream, 1 to 5, when it is created |
     ///
     /// # Errors
     /// If the address is invalid, or the server cannot be reached, rejects the user, has no JetStream, or does not permit the user to publish
-    /// tickets and reports, to acknowledge tickets, and to send and receive stop requests.
+    /// and acknowledge tickets, and to send and receive reports and stop requests.
     pub fn connect(address: &str) -> Result<Self, NatsError> {
         Ok(Self(Arc::new(Server::connect(Address::parse(address)?)?)))
     }

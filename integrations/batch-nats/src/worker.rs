@@ -11,14 +11,14 @@ use async_nats::jetstream::consumer::pull::Config;
 use async_nats::jetstream::{AckKind, Message};
 use batch_runtime::StepExecutionId;
 use batch_runtime::partition::{
-    CollectedPayload, DeclinedFingerprints, DeclinedPartition, DispatchError, PartitionDelivery,
-    PartitionSource, PartitionTicket,
+    DeclinedFingerprints, DeclinedPartition, DispatchError, PartitionDelivery, PartitionSource,
+    PartitionTicket,
 };
 use futures_util::{FutureExt, StreamExt};
 use tokio::time::timeout;
 
-use crate::message::{Report, pieces};
-use crate::outbox::{End, Order, Outbox, Outgoing};
+use crate::message::Report;
+use crate::outbox::{End, Extension, Outbox, Outgoing};
 use crate::permissions::try_pull;
 use crate::server::{Server, token};
 
@@ -77,8 +77,7 @@ impl Source {
 
     /// Answers a message that no partition of this worker belongs to.
     fn acknowledge(&self, message: Message, kind: AckKind) {
-        let acknowledgement = Outgoing::Acknowledge(Box::new(message), kind);
-        self.outbox.send(&Order::default(), acknowledgement);
+        self.outbox.send(Outgoing::Acknowledge(Box::new(message), kind));
     }
 
     /// Pulls the messages that are there, or else waits for one. While the server is away, there are none: requests would wait for it.
@@ -147,7 +146,7 @@ impl PartitionSource for Source {
                 server: Arc::clone(&self.server),
                 declined: self.declined.clone(),
                 outbox: Arc::clone(&self.outbox),
-                order: Order::default(),
+                extension: Extension::default(),
             }));
         }
         if left_to_others && taken.is_empty() {
@@ -182,30 +181,17 @@ struct Delivery {
     server: Arc<Server>,
     declined: DeclinedFingerprints,
     outbox: Arc<Outbox>,
-    order: Order,
+    extension: Extension,
 }
 
 impl Delivery {
-    fn report(&self, id: &str, report: &Report) -> Result<(), DispatchError> {
-        let pieces = pieces(id, report);
-        let pieces =
-            pieces.map_err(|error| DispatchError::new("cannot write the report").caused_by(error))?;
-        for (number, text) in pieces.into_iter().enumerate() {
-            let report = Outgoing::Report {
-                subject: self.server.subject_of_reports(self.ticket.job_execution),
-                id: format!("{id}-{number}"),
-                text,
-                is_needed: matches!(report, Report::Collected(_)),
-            };
-            self.outbox.send(&self.order, report);
-        }
-        Ok(())
+    fn subject(&self) -> String {
+        self.server.subject_of_reports(self.ticket.job_execution)
     }
 
     fn acknowledge(&self, kind: AckKind) {
         let message = Box::new(self.message.clone());
-        self.outbox
-            .send(&self.order, Outgoing::Acknowledge(message, kind));
+        self.outbox.send(Outgoing::Acknowledge(message, kind));
     }
 }
 
@@ -215,32 +201,26 @@ impl PartitionDelivery for Delivery {
     }
 
     fn extend(&self) -> Result<(), DispatchError> {
-        self.outbox.extend(&self.order, self.message.clone());
+        self.outbox.extend(&self.extension, self.message.clone());
         Ok(())
-    }
-
-    fn collected(&self, payload: &CollectedPayload) -> Result<(), DispatchError> {
-        let id = format!(
-            "{}-{}-{}",
-            payload.step_execution, payload.claim, payload.sequence
-        );
-        self.report(&id, &Report::Collected(payload.clone()))
     }
 
     fn ended(&self) -> Result<(), DispatchError> {
         let end = End {
-            subject: self.server.subject_of_reports(self.ticket.job_execution),
+            subject: self.subject(),
             partition: self.ticket.step_execution,
             ticket: self.message.clone(),
         };
-        self.outbox.end(&self.order, end);
+        self.outbox.end(end);
         Ok(())
     }
 
     fn decline(&self, reason: &DeclinedPartition, wait: Duration) -> Result<(), DispatchError> {
         self.declined.add(&self.ticket.fingerprint, wait);
-        let id = format!("{}-declined-{}", self.ticket.step_execution, reason.worker);
-        self.report(&id, &Report::Declined(self.ticket.step_execution, reason.clone()))?;
+        self.outbox.send(Outgoing::Report {
+            subject: self.subject(),
+            report: Report::Declined(self.ticket.step_execution, reason.clone()),
+        });
         self.acknowledge(AckKind::Nak(Some(DECLINED)));
         Ok(())
     }

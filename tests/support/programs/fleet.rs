@@ -137,26 +137,38 @@ impl Rows {
     fn checkpoint(&mut self) {}
 }
 
-/// Sends the number of items that were committed since it was called last.
+/// Sends the number of items since the checkpoint before. The count before is committed with the checkpoint, so it survives the process.
 #[derive(BatchArtifact)]
 struct Progress {
+    #[batch_property(name = "part", value = "0")]
+    part: u64,
+    /// The partition whose first process dies in the third call.
+    #[batch_property(name = "dies-collecting")]
+    dies: Option<u64>,
     #[batch_context]
     step: StepContext,
-    sent: i64,
+    calls: u32,
 }
 
 #[sub_job_collector("Progress")]
 impl Progress {
     #[collect_sub_job_data]
-    fn collect(&mut self) -> Option<i64> {
+    fn collect(&mut self) -> Result<Option<i64>, BatchError> {
+        self.calls += 1;
+        if self.dies == Some(self.part) && self.calls == 3 {
+            let held = PathBuf::from(env::var_os(HOLD).expect("the path that holds partitions"));
+            if fs::File::create_new(held.with_extension("died")).is_ok() {
+                process::abort();
+            }
+        }
         let committed = self.step.metrics();
         let committed = committed
             .iter()
             .find(|metric| metric.name == MetricName::WriteCount);
         let committed = committed.map_or(0, |metric| metric.value);
-        let new = committed - self.sent;
-        self.sent = committed;
-        Some(new)
+        let sent: i64 = self.step.persistent_user_data()?.unwrap_or(0);
+        self.step.set_persistent_user_data(&committed)?;
+        Ok(Some(committed - sent))
     }
 }
 

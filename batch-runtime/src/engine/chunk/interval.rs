@@ -16,7 +16,7 @@ use crate::engine::limits::check_size;
 use crate::error::BatchError;
 use crate::execution::{StepCounters, StepExecution};
 use crate::observer::{ItemPhase, JobEventKind};
-use crate::repository::{ChunkCommit, EndOfStep, Ending, RepositoryError};
+use crate::repository::{Additions, ChunkCommit, EndOfStep, Ending, RepositoryError};
 use crate::role::CheckpointAlgorithm;
 use crate::status::BatchStatus;
 
@@ -181,6 +181,11 @@ impl ChunkRunner<'_> {
             env.context.checkpoint_limit(),
         )?;
         interval.state.writer = Some(position);
+        if let Some((collecting, contexts)) = env.collecting {
+            // Its payload is committed with the checkpoint, so it sees the counters of the checkpoint.
+            env.context.set_counters(counters);
+            collecting.collect(contexts)?;
+        }
         interval.state.user_data = env.context.persistent_info();
         if let Some(by_class) = self.faults.budget.changed_classes() {
             let skips = CheckpointInfo::encode(by_class);
@@ -248,7 +253,12 @@ impl ChunkRunner<'_> {
             .renewal_due()
             .then(|| (Instant::now(), &env.running.lease));
         let lease = renewal.map(|(_, lease)| lease);
-        let data = env.data.pending();
+        let additions = Additions {
+            data: env.data.pending(),
+            payloads: env
+                .collecting
+                .map_or_else(Vec::new, |(collecting, _)| collecting.reports()),
+        };
         let ends = env
             .partition
             .and_then(|partition| Some((partition, self.last_ending(end)?)));
@@ -257,7 +267,7 @@ impl ChunkRunner<'_> {
             let commit = ChunkCommit {
                 counters,
                 state,
-                data: &data,
+                additions: &additions,
                 renew: lease,
                 end: ends.as_ref().map(|(_, ending)| EndOfStep { ending, next }),
             };
@@ -267,7 +277,10 @@ impl ChunkRunner<'_> {
             Some((partition, ending)) => partition.record(ending.status, &mut commit)?,
             None => commit(None)?,
         }
-        env.data.committed(data);
+        env.data.committed(additions.data);
+        if let Some((collecting, _)) = env.collecting {
+            collecting.committed();
+        }
         // A failed commit has rolled the renewal back.
         if let Some((asked, _)) = renewal {
             env.running.renewed(asked);
@@ -282,7 +295,7 @@ impl ChunkRunner<'_> {
         let env = self.env;
         let is_last = end == IntervalEnd::EndOfInput && !env.worker.stop_requested();
         let is_remote = env.running.lease.partition.is_some();
-        // A collector is called after the commit, and its error fails the partition.
+        // A collector may be called at the end of the step, too, and its error fails the partition.
         if !is_last || !self.chunk.ends_with_commit || env.collecting.is_some() || is_remote {
             return None;
         }

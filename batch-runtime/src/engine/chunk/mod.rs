@@ -315,9 +315,6 @@ impl<'a> ChunkRunner<'a> {
                 Ok(end) => {
                     // An error from here on fails the step, but the interval stays committed.
                     interval.listeners.after_checkpoint()?;
-                    if let Some((collecting, contexts)) = self.env.collecting {
-                        collecting.collect(contexts)?;
-                    }
                     match end {
                         IntervalEnd::CheckpointDue => {}
                         // A stop request comes too late if the commit has recorded the end of a partition.
@@ -349,6 +346,9 @@ impl<'a> ChunkRunner<'a> {
                     // Listeners of the checkpoint may have seen counters that were not committed.
                     self.env.context.set_counters(step.counters);
                     self.env.context.roll_back_description(false);
+                    if let Some((collecting, _)) = self.env.collecting {
+                        collecting.roll_back();
+                    }
                     if let Some(end) = self.recover(rolled_back, is_lost, step, state)? {
                         return Ok(end);
                     }

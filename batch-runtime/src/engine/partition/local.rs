@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use super::placement::{Placement, Submitted, TOGETHER};
+use super::placement::{Placement, Received, Submitted, TOGETHER};
 use super::{EndedHere, PartitionedElement, Prepared};
-use crate::dispatch::{CollectedPayload, DispatchError, PartitionEvent, PartitionTicket};
+use crate::dispatch::{DispatchError, PartitionEvent, PartitionTicket};
 use crate::engine::threads::{Report, SubjobThreads, lock};
 use crate::ids::StepExecutionId;
 use crate::repository::Ending;
@@ -28,8 +28,6 @@ pub(super) struct LocalThreads<'t, 'scope> {
 struct Out {
     number: usize,
     row: StepExecutionId,
-    /// The number of payloads that it has sent.
-    payloads: u64,
 }
 
 impl<'t, 'scope> LocalThreads<'t, 'scope> {
@@ -61,11 +59,7 @@ impl<'t, 'scope> LocalThreads<'t, 'scope> {
                 Ok((ended, next.map(placed)))
             });
         match started {
-            Ok(()) => self.out.push(Out {
-                number,
-                row,
-                payloads: 0,
-            }),
+            Ok(()) => self.out.push(Out { number, row }),
             Err(error) => self.could_not_start(row, &format!("cannot start a thread: {error}")),
         }
     }
@@ -76,7 +70,6 @@ impl<'t, 'scope> LocalThreads<'t, 'scope> {
         Some(Out {
             number: self.element.number_of(row) as usize,
             row,
-            payloads: 0,
         })
     }
 
@@ -113,10 +106,10 @@ impl Placement for LocalThreads<'_, '_> {
     }
 
     /// Waits without a limit, unless `wait` is zero: a thread always reports its end, and stop requests reach it directly.
-    fn receive(&mut self, wait: Duration) -> Result<Option<PartitionEvent>, DispatchError> {
+    fn receive(&mut self, wait: Duration) -> Result<Option<Received>, DispatchError> {
         // They have no thread that would report their end.
         if let Some(row) = self.not_started.pop() {
-            return Ok(Some(PartitionEvent::Ended(row)));
+            return Ok(Some(Received::Event(PartitionEvent::Ended(row))));
         }
         let report = match wait.is_zero() {
             true => self.threads.try_next(),
@@ -125,16 +118,8 @@ impl Placement for LocalThreads<'_, '_> {
         Ok(match report {
             None => None,
             Some(Report::Data(number, data)) => {
-                let out = self.out.iter_mut().find(|out| out.number == number);
-                out.map(|out| {
-                    out.payloads += 1;
-                    PartitionEvent::Collected(CollectedPayload {
-                        step_execution: out.row,
-                        claim: 1,
-                        sequence: out.payloads,
-                        data,
-                    })
-                })
+                let out = self.out.iter().find(|out| out.number == number);
+                out.map(|out| Received::Collected(out.row, data))
             }
             Some(Report::Ended(end)) => {
                 let position = self.out.iter().position(|out| out.number == end.position);
@@ -149,7 +134,7 @@ impl Placement for LocalThreads<'_, '_> {
                         // A thread that returns an error has not noted the end.
                         Err(error) => drop(ended.insert(row, Err(error).into())),
                     }
-                    PartitionEvent::Ended(row)
+                    Received::Event(PartitionEvent::Ended(row))
                 })
             }
         })

@@ -2,13 +2,15 @@
 //!
 //! `supervisor.rs` runs on the thread of the element and submits partitions, whose rows `prepare.rs` creates, to a
 //! `Placement`: `placement.rs` has the workers, `local.rs` the threads of this process. `reopen.rs` submits those again whose worker is
-//! lost; `run.rs` runs one partition, in any process; `next.rs` starts the next one of a thread; `remote.rs` is the entry of a worker process.
+//! lost; `run.rs` runs one partition, in any process; `next.rs` starts the next one of a thread; `remote.rs` is the entry of a worker process,
+//! whose collectors send by `payloads.rs`.
 // Spec: PART-01 to PART-34, FPART-01 to FPART-11, PALG-01, PALG-03, PPLAN-04, D-34, D-48 to D-50, D-67, D-75
 
 mod deaths;
 mod local;
 mod monitor;
 mod next;
+mod payloads;
 mod placement;
 mod plan;
 mod prepare;

@@ -13,8 +13,6 @@ use crate::repository::{JobRepository, PartitionFinding, WorkerRow};
 const INTERVAL: Duration = Duration::from_secs(1);
 /// The longest wait before a ticket is submitted again.
 const RESUBMIT_AT_MOST_AFTER: Duration = Duration::from_secs(600);
-/// How long the report of an ended partition may be under way.
-const REPORT_AFTER: Duration = Duration::from_secs(5);
 
 pub(super) struct PartitionMonitor {
     next: Instant,
@@ -24,8 +22,6 @@ pub(super) struct PartitionMonitor {
     warn_after: Duration,
     /// When the ticket of an unclaimed partition is submitted again, and the wait after that.
     resubmit: BTreeMap<StepExecutionId, (Instant, Duration)>,
-    /// When partitions were first seen to have ended.
-    ended: BTreeMap<StepExecutionId, Instant>,
     /// The last claim or end, or the first submission.
     last_progress: Instant,
     /// The last reason of each worker that has declined a partition.
@@ -42,7 +38,6 @@ impl PartitionMonitor {
             resubmit_after: (lease_time / 2).min(RESUBMIT_AT_MOST_AFTER),
             warn_after: (lease_time * 2 / 3).min(RESUBMIT_AT_MOST_AFTER),
             resubmit: BTreeMap::new(),
-            ended: BTreeMap::new(),
             last_progress: now,
             declined: BTreeMap::new(),
             outage: Outage::default(),
@@ -61,7 +56,6 @@ impl PartitionMonitor {
         }
         self.next = now + INTERVAL;
         let ids: Vec<StepExecutionId> = submitted.keys().copied().collect();
-        self.ended.retain(|id, _| submitted.contains_key(id));
         let found = repository
             .worker_store()
             .and_then(|store| store.unattended_partitions(&ids));
@@ -93,17 +87,6 @@ impl PartitionMonitor {
         *wait = (*wait * 2).min(RESUBMIT_AT_MOST_AFTER);
         *at = now + *wait;
         true
-    }
-
-    /// Returns whether the report of a partition that has ended will not arrive any more: its worker has died after it recorded the end, or
-    /// the transport has lost the report.
-    pub(super) fn is_report_lost(&mut self, id: StepExecutionId) -> bool {
-        let now = Instant::now();
-        let is_lost = now.duration_since(*self.ended.entry(id).or_insert(now)) >= REPORT_AFTER;
-        if is_lost {
-            self.ended.remove(&id);
-        }
-        is_lost
     }
 
     /// Makes the next poll happen at once.

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use super::PartitionedElement;
 use super::monitor::PartitionMonitor;
+use crate::artifact::CollectorData;
 use crate::dispatch::{DeclinedPartition, DispatchError, PartitionChannel, PartitionEvent, PartitionTicket};
 use crate::ids::StepExecutionId;
 use crate::repository::PartitionFinding;
@@ -34,7 +35,7 @@ pub(super) trait Placement {
     fn submit(&mut self, tickets: &[PartitionTicket]) -> Result<(), DispatchError>;
 
     /// Waits for the next event, at most `wait`. With a `wait` of zero, returns what has arrived.
-    fn receive(&mut self, wait: Duration) -> Result<Option<PartitionEvent>, DispatchError>;
+    fn receive(&mut self, wait: Duration) -> Result<Option<Received>, DispatchError>;
 
     /// Requests the submitted partitions to stop. Returns `false` if not all of them can know it.
     fn stop(&mut self, submitted: &Submitted) -> bool;
@@ -44,20 +45,19 @@ pub(super) trait Placement {
         drop(reason);
     }
 
-    /// Returns the actions for submitted partitions whose end, worker or ticket was lost.
-    fn attend(&mut self, submitted: &Submitted, attention: Attention) -> Vec<PartitionAction> {
-        let _ = (submitted, attention);
+    /// Returns the actions for submitted partitions whose end, worker or ticket was lost. `is_stopping`: partitions that no worker has
+    /// claimed have to end.
+    fn attend(&mut self, submitted: &Submitted, is_stopping: bool) -> Vec<PartitionAction> {
+        let _ = (submitted, is_stopping);
         Vec::new()
     }
 }
 
-/// The state of the element that decides what is done about partitions.
-#[derive(Clone, Copy)]
-pub(super) struct Attention {
-    /// True if the last payloads of a partition, which come before the report of its end, are wanted.
-    pub(super) awaits_reports: bool,
-    /// True if partitions that no worker has claimed have to end.
-    pub(super) is_stopping: bool,
+/// What has arrived.
+pub(super) enum Received {
+    /// A payload of a partition in this process.
+    Collected(StepExecutionId, CollectorData),
+    Event(PartitionEvent),
 }
 
 /// An action for a partition.
@@ -128,8 +128,8 @@ impl Placement for Workers<'_> {
         self.channel.submit(tickets)
     }
 
-    fn receive(&mut self, wait: Duration) -> Result<Option<PartitionEvent>, DispatchError> {
-        self.channel.receive(wait)
+    fn receive(&mut self, wait: Duration) -> Result<Option<Received>, DispatchError> {
+        Ok(self.channel.receive(wait)?.map(Received::Event))
     }
 
     fn stop(&mut self, submitted: &Submitted) -> bool {
@@ -149,19 +149,14 @@ impl Placement for Workers<'_> {
         self.monitor.declined(reason);
     }
 
-    fn attend(&mut self, submitted: &Submitted, attention: Attention) -> Vec<PartitionAction> {
+    fn attend(&mut self, submitted: &Submitted, is_stopping: bool) -> Vec<PartitionAction> {
         let findings = self.monitor.poll(self.element.walk.shared.repository, submitted);
         let mut actions = Vec::new();
         for finding in findings {
             actions.extend(match finding {
-                PartitionFinding::Ended(id) => {
-                    let is_noted = !attention.awaits_reports || self.monitor.is_report_lost(id);
-                    is_noted.then_some(PartitionAction::NoteEnd(id))
-                }
+                PartitionFinding::Ended(id) => Some(PartitionAction::NoteEnd(id)),
                 PartitionFinding::LeaseLost(id) => Some(PartitionAction::Reopen(id)),
-                PartitionFinding::Unclaimed(id) if attention.is_stopping => {
-                    Some(PartitionAction::EndUnclaimed(id))
-                }
+                PartitionFinding::Unclaimed(id) if is_stopping => Some(PartitionAction::EndUnclaimed(id)),
                 PartitionFinding::Unclaimed(id) => {
                     let is_lost = self.monitor.is_ticket_lost(id);
                     is_lost.then_some(PartitionAction::SubmitAgain(id))

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::next::PartitionEnd;
+use super::payloads::{Dropped, ToRepository};
 use super::{PartitionedElement, Prepared};
 use crate::artifact::ContextScope;
 use crate::context::{FlowContext, JobContext, RuntimeRef, SplitContext};
@@ -17,7 +18,7 @@ use crate::engine::threads::{CollectorSink, Running};
 use crate::engine::walk::{Shared, Walk};
 use crate::execution::StepCounters;
 use crate::job_data::JobData;
-use crate::repository::{ClaimedPartition, DataChanges, EndOfStep, Ending, JobRepository, RepositoryError};
+use crate::repository::{Additions, ClaimedPartition, EndOfStep, Ending, JobRepository, RepositoryError};
 use crate::status::BatchStatus;
 
 /// A partition that a worker process has claimed, with its job.
@@ -56,7 +57,7 @@ impl RemotePartition {
     ///
     /// # Errors
     /// If the repository rejects a write; the end is not recorded then.
-    pub(crate) fn run(self, sink: &CollectorSink) -> Result<BatchStatus, RepositoryError> {
+    pub(crate) fn run(self) -> Result<BatchStatus, RepositoryError> {
         let lease = self.running.lease;
         let _span = job_span(&self.job.id, &lease).entered();
         let job = JobContext::new(
@@ -93,7 +94,7 @@ impl RemotePartition {
         worker.runs_here();
         let walk = Walk::new(shared, &worker);
         let path = path_of(&self.claimed.row.step_name);
-        let ended = self.run_at(&walk, &self.job.elements, &path, sink);
+        let ended = self.run_at(&walk, &self.job.elements, &path);
         self.running.workers.end(&worker);
         discard(listeners);
         match ended? {
@@ -114,7 +115,6 @@ impl RemotePartition {
         walk: &Walk<'_>,
         elements: &Elements,
         path: &[(&str, u32)],
-        sink: &CollectorSink,
     ) -> Result<Option<BatchStatus>, RepositoryError> {
         let Some(((id, number), inner)) = path.split_first() else {
             return Ok(None);
@@ -145,7 +145,7 @@ impl RemotePartition {
             &found.contexts,
         );
         if inner.is_empty() {
-            return self.run_claimed(&element, *number, sink).map(Some);
+            return self.run_claimed(&element, *number).map(Some);
         }
         let path = element.path_to(*number);
         let Ok(PartitionBody { element: body, .. }) = element.bound.binder.bind(&path) else {
@@ -161,14 +161,13 @@ impl RemotePartition {
             since: element.since,
             ..walk.clone()
         };
-        self.run_at(&inside, &flow.elements, inner, sink)
+        self.run_at(&inside, &flow.elements, inner)
     }
 
     fn run_claimed(
         &self,
         element: &PartitionedElement<'_>,
         number: u32,
-        sink: &CollectorSink,
     ) -> Result<BatchStatus, RepositoryError> {
         let row = self.claimed.row.clone();
         let instance = self.claimed.lease.instance_id;
@@ -188,7 +187,11 @@ impl RemotePartition {
             state: self.claimed.state.clone(),
             earlier,
         };
-        let ended = element.run_claimed(&element.walk.worker, sink, &end, &mut prepared)?;
+        let sink: Arc<dyn CollectorSink> = match element.bound.subjobs.analyzer.is_some() {
+            true => Arc::new(ToRepository::new(&self.claimed)),
+            false => Arc::new(Dropped),
+        };
+        let ended = element.run_claimed(&element.walk.worker, &sink, &end, &mut prepared)?;
         Ok(ended.outcome.status())
     }
 
@@ -201,7 +204,7 @@ impl RemotePartition {
         };
         let lease = &self.running.lease;
         self.repository
-            .end_step(lease, &mut row, end, None, &DataChanges::new())?;
+            .end_step(lease, &mut row, end, None, &Additions::default())?;
         Ok(BatchStatus::Failed)
     }
 }

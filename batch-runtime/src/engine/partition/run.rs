@@ -19,7 +19,7 @@ use crate::engine::walk::{Walk, data_of};
 
 use crate::execution::{StepCounters, StepExecution};
 use crate::observer::{StepBody, StepEvents};
-use crate::repository::{Ending, InnerSteps, RepositoryError, StepState};
+use crate::repository::{Additions, Ending, InnerSteps, RepositoryError, StepState};
 use crate::status::BatchStatus;
 
 impl PartitionedElement<'_> {
@@ -30,7 +30,7 @@ impl PartitionedElement<'_> {
     pub(super) fn run_here(
         &self,
         worker: &Arc<Worker>,
-        sink: &CollectorSink,
+        sink: &Arc<dyn CollectorSink>,
         prepared: Prepared,
     ) -> Result<(ElementEnd, Option<Prepared>), RepositoryError> {
         let mut prepared = prepared;
@@ -62,7 +62,7 @@ impl PartitionedElement<'_> {
     pub(super) fn run_claimed(
         &self,
         worker: &Arc<Worker>,
-        sink: &CollectorSink,
+        sink: &Arc<dyn CollectorSink>,
         end: &PartitionEnd<'_>,
         prepared: &mut Prepared,
     ) -> Result<ElementEnd, RepositoryError> {
@@ -104,7 +104,7 @@ impl PartitionedElement<'_> {
                     .events
                     .step_started(&element.id, row, true, StepBody::Flow, earlier);
                 let ended = walk.flow_once(&element, &flow.elements)?;
-                self.record(row, end, ended, &events)
+                self.record(row, end, ended, &events, walk.collecting.as_deref())
             }
             ElementBody::Split(_) | ElementBody::Decision(_) => Err(RepositoryError::Fault),
         }
@@ -142,7 +142,7 @@ impl PartitionedElement<'_> {
             .running
             .events
             .step_started(self.id, row, true, body, StepCounters::default());
-        end.record_row(row, &ending, None)?;
+        end.record_row(row, &ending, None, &Additions::default())?;
         events.ended(&ending, row.counters);
         Ok(ElementEnd::failed(Failure::new(problem)))
     }
@@ -154,6 +154,7 @@ impl PartitionedElement<'_> {
         end: &PartitionEnd<'_>,
         ended: ElementEnd,
         events: &StepEvents<'_>,
+        collecting: Option<&Collecting>,
     ) -> Result<ElementEnd, RepositoryError> {
         let (failure, termination) = match &ended.outcome {
             Outcome::Failed(failure) => (Some(failure.clone()), None),
@@ -172,7 +173,11 @@ impl PartitionedElement<'_> {
             termination: termination.map_err(|_| RepositoryError::Fault)?,
             ..StepState::default()
         };
-        end.record_row(row, &ending, Some(&state))?;
+        let additions = Additions {
+            payloads: collecting.map(Collecting::reports).unwrap_or_default(),
+            ..Additions::default()
+        };
+        end.record_row(row, &ending, Some(&state), &additions)?;
         events.ended(&ending, row.counters);
         Ok(match failure {
             Some(failure) => ElementEnd {

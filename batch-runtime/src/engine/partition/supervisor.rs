@@ -7,12 +7,13 @@ use std::time::{Duration, Instant};
 
 use super::deaths::Deaths;
 use super::local::LocalThreads;
-use super::placement::{Attention, PartitionAction, Placement, Submitted, TOGETHER, Workers};
+use super::payloads::Payloads;
+use super::placement::{PartitionAction, Placement, Received, Submitted, TOGETHER, Workers};
 use super::prepare::Preparation;
 use super::{Ended, EndedHere, PartitionedElement};
 use crate::artifact::ContextScope;
 use crate::checkpoint::CheckpointInfo;
-use crate::dispatch::{CollectedPayload, DEFAULT_QUEUE, PartitionEvent, PartitionTicket};
+use crate::dispatch::{DEFAULT_QUEUE, PartitionEvent, PartitionTicket};
 use crate::engine::call::Failure;
 use crate::engine::elements::BoundPartition;
 use crate::engine::outcome::Outcome;
@@ -22,9 +23,7 @@ use crate::error::error_chain;
 use crate::execution::StepExecution;
 use crate::ids::StepExecutionId;
 use crate::observer::JobEventKind;
-use crate::repository::{
-    DataChanges, ElementState, EndOfStep, Ending, InnerSteps, RepositoryError, StepState,
-};
+use crate::repository::{Additions, ElementState, EndOfStep, Ending, InnerSteps, RepositoryError, StepState};
 use crate::status::BatchStatus;
 use crate::thread;
 use crate::transition::Termination;
@@ -159,7 +158,7 @@ impl PartitionedElement<'_> {
             }
             let end = EndOfStep { ending, next: None };
             let lease = &self.walk.shared.running.lease;
-            repository.end_step(lease, &mut row, end, None, &DataChanges::new())?;
+            repository.end_step(lease, &mut row, end, None, &Additions::default())?;
         }
         self.ended(&row, &state)
     }
@@ -209,8 +208,7 @@ pub(super) struct Supervisor<'s, 'a> {
     pub(super) lost: BTreeMap<StepExecutionId, Instant>,
     /// The deaths of the workers of submitted partitions.
     pub(super) deaths: BTreeMap<StepExecutionId, Deaths>,
-    /// The claim and number of the last payload of each partition.
-    payloads: BTreeMap<StepExecutionId, (i64, u64)>,
+    payloads: Payloads,
     /// The outcomes of partitions that do not run; they count once the others have ended.
     settled: Vec<(usize, Outcome, String)>,
     /// True once the partitions were requested to stop.
@@ -235,7 +233,7 @@ impl<'s, 'a> Supervisor<'s, 'a> {
             submitted: BTreeMap::new(),
             lost: BTreeMap::new(),
             deaths: BTreeMap::new(),
-            payloads: BTreeMap::new(),
+            payloads: Payloads::new(),
             settled: Vec::new(),
             is_stopping: false,
             all_began: true,
@@ -404,7 +402,6 @@ impl<'s, 'a> Supervisor<'s, 'a> {
 
     fn handle(&mut self, event: PartitionEvent) {
         match event {
-            PartitionEvent::Collected(payload) => self.collected(payload),
             PartitionEvent::Declined(id, reason) => {
                 if self.submitted.contains_key(&id) {
                     self.placement.declined(reason);
@@ -420,14 +417,17 @@ impl<'s, 'a> Supervisor<'s, 'a> {
     }
 
     /// Handles an event and those that have arrived with it.
-    fn handle_arrived(&mut self, event: PartitionEvent) {
+    fn handle_arrived(&mut self, event: Received) {
         let mut next = Some(event);
         let (mut ended, mut handled) = (Vec::new(), 0);
         while let Some(event) = next.take() {
             match event {
-                PartitionEvent::Ended(id) if !self.placement.is_here() => ended.push(id),
+                Received::Event(PartitionEvent::Ended(id)) if !self.placement.is_here() => ended.push(id),
                 // In the order the threads have reported.
-                other => self.handle(other),
+                Received::Event(other) => self.handle(other),
+                Received::Collected(id, data) if self.submitted.contains_key(&id) => self.analysis.data(data),
+                // Of another element.
+                Received::Collected(..) => {}
             }
             handled += 1;
             if handled < TOGETHER {
@@ -452,6 +452,10 @@ impl<'s, 'a> Supervisor<'s, 'a> {
                 Vec::new()
             }
         };
+        let final_rows = rows.iter().filter(|(row, _)| row.status.is_final());
+        let final_ids: Vec<StepExecutionId> = final_rows.map(|(row, _)| row.id).collect();
+        // After the rows: a worker records the end when it has stored the last payload.
+        self.pass_payloads(&final_ids, true);
         let mut unknown: BTreeSet<StepExecutionId> = ids.into_iter().collect();
         for (row, state) in rows {
             let id = row.id;
@@ -484,18 +488,20 @@ impl<'s, 'a> Supervisor<'s, 'a> {
         true
     }
 
-    /// Passes a payload to the analyzer, unless it has been delivered before, comes from a worker that has lost the partition since, or
-    /// belongs to another element.
+    /// Passes the stored payloads of partitions in workers to the analyzer.
     // Spec: SUBJOB-09, SUBJOB-11
-    fn collected(&mut self, payload: CollectedPayload) {
-        if !self.submitted.contains_key(&payload.step_execution) {
+    fn pass_payloads(&mut self, partitions: &[StepExecutionId], have_ended: bool) {
+        if self.placement.is_here() || !self.analysis.is_present() || partitions.is_empty() {
             return;
         }
-        let key = (payload.claim, payload.sequence);
-        let last = self.payloads.entry(payload.step_execution).or_default();
-        if key > *last {
-            *last = key;
-            self.analysis.data(payload.data);
+        let repository = self.element.walk.shared.repository;
+        match self.payloads.take(repository, partitions) {
+            Ok(payloads) => payloads
+                .into_iter()
+                .for_each(|payload| self.analysis.data(payload)),
+            Err(error) if have_ended => drop(self.outcomes.broken.get_or_insert(error)),
+            // They are read at the end, too.
+            Err(error) => tracing::debug!(%error, "cannot read the payloads of collectors"),
         }
     }
 
@@ -508,11 +514,11 @@ impl<'s, 'a> Supervisor<'s, 'a> {
 
     /// Handles the submitted partitions whose end, worker or ticket was lost.
     fn attend(&mut self) {
-        let attention = Attention {
-            awaits_reports: self.analysis.is_present(),
-            is_stopping: self.is_stopping,
-        };
-        for action in self.placement.attend(&self.submitted, attention) {
+        if self.payloads.are_due() {
+            let running: Vec<StepExecutionId> = self.submitted.keys().copied().collect();
+            self.pass_payloads(&running, false);
+        }
+        for action in self.placement.attend(&self.submitted, self.is_stopping) {
             match action {
                 PartitionAction::NoteEnd(id) => self.ended(&[id]),
                 PartitionAction::Reopen(id) => self.is_lost(id),
@@ -543,7 +549,9 @@ impl<'s, 'a> Supervisor<'s, 'a> {
     /// Ends a partition as FAILED.
     pub(super) fn fail(&mut self, id: StepExecutionId, problem: String) {
         let ending = Ending::of(BatchStatus::Failed, problem);
-        self.note(id, self.element.end(id, &ending));
+        let ended = self.element.end(id, &ending);
+        self.pass_payloads(&[id], true);
+        self.note(id, ended);
     }
 
     /// Counts the end of a partition.

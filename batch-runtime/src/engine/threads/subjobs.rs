@@ -15,7 +15,7 @@ use crate::artifact::{CollectorData, ContextScope};
 use crate::engine::bound::{Bound, BoundListener, Listener};
 use crate::engine::call::{Failure, call, discard};
 use crate::engine::outcome::{ElementEnd, Last, Outcome};
-use crate::repository::RepositoryError;
+use crate::repository::{PartitionReport, RepositoryError};
 use crate::role::{SubJobAnalyzer, SubJobCollector};
 use crate::status::BatchStatus;
 use crate::thread::{Scope, ThreadEnv};
@@ -44,7 +44,33 @@ pub(in crate::engine) struct SubjobEnd {
 type Series<T> = (ElementEnd, Option<(usize, T)>);
 
 /// Takes the payloads of a collector.
-pub(crate) type CollectorSink = Arc<dyn Fn(CollectorData) + Send + Sync>;
+pub(crate) trait CollectorSink: Send + Sync {
+    /// Returns the report that stores a payload in the transaction that it belongs to; `None` if it is sent after the commit.
+    ///
+    /// # Errors
+    /// If the payload cannot be written.
+    fn report(&self, data: &CollectorData) -> Result<Option<PartitionReport>, Failure>;
+
+    /// Sends a payload to the analyzer.
+    fn send(&self, data: CollectorData);
+}
+
+/// Sends payloads to the thread that waits for the subjob, which receives until the subjob has ended.
+struct ToParent {
+    parent: Sender<Report>,
+    position: usize,
+}
+
+impl CollectorSink for ToParent {
+    fn report(&self, _data: &CollectorData) -> Result<Option<PartitionReport>, Failure> {
+        Ok(None)
+    }
+
+    fn send(&self, data: CollectorData) {
+        // It does not receive any more if the runtime has panicked.
+        let _ = self.parent.send(Report::Data(self.position, data));
+    }
+}
 
 /// The threads of the subjobs of one element.
 pub(in crate::engine) struct SubjobThreads<'c, 'scope> {
@@ -77,7 +103,9 @@ impl<'c, 'scope> SubjobThreads<'c, 'scope> {
         &mut self,
         position: usize,
         name: String,
-        work: impl Fn(&Arc<Worker>, &CollectorSink) -> Result<ElementEnd, RepositoryError> + Send + 'scope,
+        work: impl Fn(&Arc<Worker>, &Arc<dyn CollectorSink>) -> Result<ElementEnd, RepositoryError>
+        + Send
+        + 'scope,
     ) -> io::Result<()> {
         self.begin_series(name, (position, ()), move |worker, sink, ()| {
             work(worker, sink).map(|ended| (ended, None))
@@ -92,7 +120,9 @@ impl<'c, 'scope> SubjobThreads<'c, 'scope> {
         &mut self,
         name: String,
         first: (usize, T),
-        work: impl Fn(&Arc<Worker>, &CollectorSink, T) -> Result<Series<T>, RepositoryError> + Send + 'scope,
+        work: impl Fn(&Arc<Worker>, &Arc<dyn CollectorSink>, T) -> Result<Series<T>, RepositoryError>
+        + Send
+        + 'scope,
     ) -> io::Result<()> {
         let worker = self.running.workers.begin();
         self.parent.adopt(&worker);
@@ -102,10 +132,10 @@ impl<'c, 'scope> SubjobThreads<'c, 'scope> {
             of_thread.runs_here();
             let mut next = Some(first);
             while let Some((position, subjob)) = next.take() {
-                let to_analyzer = sender.clone();
-                // The thread that waits for the subjob receives until the subjob has ended.
-                let sink: CollectorSink =
-                    Arc::new(move |data| drop(to_analyzer.send(Report::Data(position, data))));
+                let sink: Arc<dyn CollectorSink> = Arc::new(ToParent {
+                    parent: sender.clone(),
+                    position,
+                });
                 // A panic of the runtime must not block the element.
                 let ran = catch_unwind(AssertUnwindSafe(|| work(&of_thread, &sink, subjob)));
                 let result = ran
@@ -319,20 +349,38 @@ pub(crate) struct Collecting {
     bound: Arc<BoundListener>,
     /// Created at its first call, because it may need the context of a step.
     collector: Mutex<Option<Listener>>,
-    sink: CollectorSink,
+    sink: Arc<dyn CollectorSink>,
+    waiting: Mutex<Waiting>,
+}
+
+/// The payloads of a collector that are not committed.
+#[derive(Default)]
+struct Waiting {
+    payloads: Vec<Payload>,
+    /// The number of those that a rollback of a chunk does not take back.
+    kept: usize,
+}
+
+enum Payload {
+    /// Is stored in the next transaction.
+    Stored(PartitionReport),
+    /// Is sent after the next transaction.
+    Sent(CollectorData),
 }
 
 impl Collecting {
-    pub(in crate::engine) fn new(bound: Bound, sink: &CollectorSink) -> Arc<Self> {
+    pub(in crate::engine) fn new(bound: Bound, sink: &Arc<dyn CollectorSink>) -> Arc<Self> {
         Arc::new(Self {
             bound: Arc::new(BoundListener { roles: vec![bound] }),
             collector: Mutex::default(),
             sink: Arc::clone(sink),
+            waiting: Mutex::default(),
         })
     }
 
-    /// Calls the collector and sends its payload; `contexts` are the step's contexts.
-    // Spec: SUBJOB-03 to SUBJOB-05, SUBJOB-15, LTX-14
+    /// Calls the collector; `contexts` are the step's contexts. Its payload belongs to the next transaction, which takes
+    /// [`reports`](Self::reports) and is followed by [`committed`](Self::committed).
+    // Spec: SUBJOB-03 to SUBJOB-05, SUBJOB-15, LTX-14, D-108
     pub(in crate::engine) fn collect(&self, contexts: &ContextScope) -> Result<(), Failure> {
         let mut made = lock(&self.collector);
         let listener = match made.take() {
@@ -348,9 +396,57 @@ impl Collecting {
             bound.and_then(|()| collector.collect_sub_job_data())
         });
         if let Some(data) = collected? {
-            (self.sink)(data);
+            let payload = match self.sink.report(&data)? {
+                Some(report) => Payload::Stored(report),
+                None => Payload::Sent(data),
+            };
+            lock(&self.waiting).payloads.push(payload);
         }
         Ok(())
+    }
+
+    /// Calls the collector outside of a transaction. What is to be stored waits for the next one.
+    pub(in crate::engine) fn collect_outside(&self, contexts: &ContextScope) -> Result<(), Failure> {
+        self.collect(contexts)?;
+        let mut waiting = lock(&self.waiting);
+        let all = std::mem::take(&mut waiting.payloads).into_iter();
+        let (stored, sent): (Vec<_>, Vec<_>) = all.partition(|payload| matches!(payload, Payload::Stored(_)));
+        waiting.kept = stored.len();
+        waiting.payloads = stored;
+        drop(waiting);
+        self.send(sent);
+        Ok(())
+    }
+
+    /// Returns the reports to store in the current transaction.
+    pub(in crate::engine) fn reports(&self) -> Vec<PartitionReport> {
+        let waiting = lock(&self.waiting);
+        let reports = waiting.payloads.iter().filter_map(|payload| match payload {
+            Payload::Stored(report) => Some(report.clone()),
+            Payload::Sent(_) => None,
+        });
+        reports.collect()
+    }
+
+    /// Notes that the transaction is committed.
+    pub(in crate::engine) fn committed(&self) {
+        let waiting = std::mem::take(&mut *lock(&self.waiting));
+        self.send(waiting.payloads);
+    }
+
+    /// Takes back the payloads of a chunk that was rolled back.
+    pub(in crate::engine) fn roll_back(&self) {
+        let mut waiting = lock(&self.waiting);
+        let kept = waiting.kept;
+        waiting.payloads.truncate(kept);
+    }
+
+    fn send(&self, payloads: Vec<Payload>) {
+        for payload in payloads {
+            if let Payload::Sent(data) = payload {
+                self.sink.send(data);
+            }
+        }
     }
 }
 

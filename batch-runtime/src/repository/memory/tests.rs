@@ -17,10 +17,10 @@ use crate::ids::{JobExecutionId, JobInstanceId, StepExecutionId};
 use crate::notify::{NotificationEvent, NotificationRules, NotificationTarget};
 use crate::parameters::JobParameters;
 use crate::repository::{
-    ArchivedInstance, ChunkCommit, ClaimError, ClaimRequest, Concurrency, DataChanges, DeathOutcome,
-    ElementBefore, ElementKind, ElementState, EndOfStep, Ending, ExecutionFilter, InsertStep, JobRepository,
-    JobStore, Lease, RepositoryConfig, RepositoryFormat, RestartPosition, Result, StepState, StepStore,
-    StoredContext, Target, open,
+    Additions, ArchivedInstance, ChunkCommit, ClaimError, ClaimRequest, Concurrency, DataChanges,
+    DeathOutcome, ElementBefore, ElementKind, ElementState, EndOfStep, Ending, ExecutionFilter, InsertStep,
+    JobRepository, JobStore, Lease, RepositoryConfig, RepositoryFormat, RestartPosition, Result, StepState,
+    StepStore, StoredContext, Target, open,
 };
 use crate::status::BatchStatus;
 
@@ -255,7 +255,10 @@ impl Side {
             ..StepCounters::default()
         });
         let renew = random.is_rare().then_some(&*lease);
-        let data = data(random);
+        let additions = Additions {
+            data: data(random),
+            ..Additions::default()
+        };
         let end = EndOfStep {
             ending: &ending,
             next: waiting_one(others, random),
@@ -265,7 +268,7 @@ impl Side {
             3 => shown(repository.step(step.id)),
             4 => {
                 let state = renew.is_none().then_some(&state);
-                shown(repository.end_step(lease, step, end, state, &data))
+                shown(repository.end_step(lease, step, end, state, &additions))
             }
             _ => {
                 let mut tx = repository.begin_chunk();
@@ -273,7 +276,7 @@ impl Side {
                 let commit = ChunkCommit {
                     counters,
                     state: &state,
-                    data: &data,
+                    additions: &additions,
                     renew,
                     end,
                 };
@@ -547,7 +550,7 @@ fn commits_of_different_steps_do_not_wait_for_each_other() {
         let commit = ChunkCommit {
             counters,
             state: &state,
-            data: &DataChanges::new(),
+            additions: &Additions::default(),
             renew: Some(&lease),
             end: None,
         };

@@ -13,7 +13,7 @@ pub(crate) use notification::{NewNotification, NextNotification, QueuedNotificat
 pub(crate) use operator::{AbandonOutcome, DeathOutcome, StopOutcome};
 pub use operator::{ExecutionFilter, RepositorySize};
 pub(crate) use partition::{
-    ClaimedPartition, InnerSteps, PartitionFinding, PartitionReport, PartitionState, QueuedPartition,
-    Signals, WorkerRow,
+    ClaimedPartition, InnerSteps, PartitionFinding, PartitionReport, PartitionState, PayloadKey,
+    QueuedPartition, Signals, WorkerRow,
 };
-pub(crate) use step::{ChunkCommit, EndOfStep, Inserted, NewStepExecution, StepHistory};
+pub(crate) use step::{Additions, ChunkCommit, EndOfStep, Inserted, NewStepExecution, StepHistory};

@@ -73,11 +73,19 @@ pub(crate) struct PartitionReport {
 }
 
 impl PartitionReport {
+    /// Returns the key of a payload, which grows with each payload of a partition.
+    pub(crate) fn key(&self) -> PayloadKey {
+        (self.claim, self.number)
+    }
+
     /// The number of the report that a partition has ended, which follows all others.
     pub(crate) const END: u64 = i64::MAX as u64;
     /// The number of the report that a worker cannot run the partition. Payloads are numbered from 1.
     pub(crate) const DECLINED: u64 = 0;
 }
+
+/// The claim of a partition, and the number of a payload within it.
+pub(crate) type PayloadKey = (i64, u64);
 
 /// A submitted partition that no living worker runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,6 +1,7 @@
 //! The step executions of a claim: their history, their commits, their end.
 
 use super::claim::{Ending, Lease};
+use super::partition::PartitionReport;
 use crate::execution::{StepCounters, StepExecution};
 use crate::repository::{DataChanges, StepState};
 use crate::status::BatchStatus;
@@ -15,6 +16,21 @@ pub(crate) struct EndOfStep<'a> {
     pub(crate) next: Option<&'a mut StepExecution>,
 }
 
+/// What a transaction stores beside the rows of a step execution.
+#[derive(Debug, Default)]
+pub(crate) struct Additions {
+    /// The changed data of the job.
+    pub(crate) data: DataChanges,
+    /// The payloads of a collector, for the coordinator of a partition.
+    pub(crate) payloads: Vec<PartitionReport>,
+}
+
+impl Additions {
+    pub(crate) fn are_none(&self) -> bool {
+        self.data.is_empty() && self.payloads.is_empty()
+    }
+}
+
 /// The repository's part of the commit of a chunk.
 #[derive(Debug)]
 pub(crate) struct ChunkCommit<'a> {
@@ -22,8 +38,7 @@ pub(crate) struct ChunkCommit<'a> {
     pub(crate) counters: StepCounters,
     /// The checkpoints and the user data.
     pub(crate) state: &'a StepState,
-    /// The changed data of the job.
-    pub(crate) data: &'a DataChanges,
+    pub(crate) additions: &'a Additions,
     /// The lease to extend.
     pub(crate) renew: Option<&'a Lease>,
     /// The end of the step execution, if nothing is left to do after this chunk.

@@ -1,10 +1,11 @@
 //! The operations of the queue between coordinators and workers, for the dispatcher that needs no other transport.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use crate::ids::{JobExecutionId, StepExecutionId};
 use crate::repository::Result;
-use crate::repository::records::{PartitionFinding, PartitionReport, QueuedPartition, WorkerRow};
+use crate::repository::records::{PartitionFinding, PartitionReport, PayloadKey, QueuedPartition, WorkerRow};
 
 /// What a listener is woken for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,8 +47,12 @@ pub(crate) trait QueueStore: Send + Sync {
     /// if it listens.
     fn report_partition(&self, report: &PartitionReport, wakes: bool) -> Result<()>;
 
-    /// Takes the reports on these partitions, in the order of each partition.
+    /// Takes the reports on these partitions, in the order of each partition. Payloads are not among them.
     fn take_reports(&self, partitions: &[StepExecutionId]) -> Result<Vec<PartitionReport>>;
+
+    /// Returns the payloads of partitions that follow those with these keys, in the order of each partition, and removes them. An error of
+    /// the removal is not reported: the keys tell what was returned.
+    fn take_payloads(&self, after: &BTreeMap<StepExecutionId, PayloadKey>) -> Result<Vec<PartitionReport>>;
 
     /// Returns how submitted partitions look to their coordinator: those that are not being run by a worker that is alive.
     fn unattended_partitions(&self, partitions: &[StepExecutionId]) -> Result<Vec<PartitionFinding>>;

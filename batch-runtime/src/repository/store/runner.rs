@@ -6,9 +6,9 @@ use std::time::Duration;
 use crate::execution::{JobExecution, StepExecution};
 use crate::ids::{JobExecutionId, JobInstanceId, StepExecutionId};
 use crate::repository::{
-    ChunkCommit, ChunkTransaction, Claim, ClaimError, ClaimRequest, Connector, DataChanges, ElementState,
-    EndOfStep, Ending, Inserted, KeptState, Lease, NewStepExecution, RepositoryFormat, Result, Signals,
-    StepHistory, StepState, TurnOutcome,
+    Additions, ChunkCommit, ChunkTransaction, Claim, ClaimError, ClaimRequest, Connector, DataChanges,
+    ElementState, EndOfStep, Ending, Inserted, KeptState, Lease, NewStepExecution, RepositoryFormat, Result,
+    Signals, StepHistory, StepState, TurnOutcome,
 };
 
 /// The operations of the runner of a job execution, and of the keeper of its lease.
@@ -137,7 +137,7 @@ pub(crate) trait StepStore: Send + Sync {
         commit: ChunkCommit<'_>,
     ) -> Result<()>;
 
-    /// Writes the end of a step execution with its counters, its state if given, and the changed `data` of the job. If it is the partition
+    /// Writes the end of a step execution with its counters, its state if given, and `additions`. If it is the partition
     /// that the lease is for, releases that lease. In the same transaction, makes the row of the next partition STARTED, if neither row
     /// has changed meanwhile.
     fn end_step(
@@ -146,6 +146,6 @@ pub(crate) trait StepStore: Send + Sync {
         step: &mut StepExecution,
         end: EndOfStep<'_>,
         state: Option<&StepState>,
-        data: &DataChanges,
+        additions: &Additions,
     ) -> Result<()>;
 }

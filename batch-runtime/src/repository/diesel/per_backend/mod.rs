@@ -25,6 +25,7 @@ mod partition_rows;
 #[cfg(test)]
 mod partition_tests;
 mod partitions;
+mod payloads;
 mod queue_store;
 #[cfg(test)]
 mod races;

@@ -1,5 +1,6 @@
 //! The queue of partitions, the reports of workers, and the list of workers.
 
+use std::collections::BTreeMap;
 use std::sync::PoisonError;
 use std::time::Duration;
 
@@ -20,8 +21,8 @@ use crate::repository::diesel::session::RunQueryDsl;
 use crate::repository::diesel::transaction_error::TransactionError;
 use crate::repository::diesel::update::update;
 use crate::repository::{
-    Channel, HolderState, LeaseKey, Listener, PartitionFinding, PartitionReport, QueueStore, QueuedPartition,
-    RepositoryError, Result, WorkerRow,
+    Channel, HolderState, LeaseKey, Listener, PartitionFinding, PartitionReport, PayloadKey, QueueStore,
+    QueuedPartition, RepositoryError, Result, WorkerRow,
 };
 use crate::status::BatchStatus;
 
@@ -173,38 +174,27 @@ impl QueueStore for Repository {
             for ids in chunks(partitions) {
                 found.extend(reports(connection, &ids)?);
             }
+            found.retain(|report| report.claim == 0);
             Ok(found)
         })?;
         if found.is_empty() {
             return Ok(found);
         }
-        let is_end = |report: &&PartitionReport| report.number == PartitionReport::END;
-        let ended: Vec<StepExecutionId> = found
-            .iter()
-            .filter(is_end)
-            .map(|report| report.step_execution)
-            .collect();
         self.run(Tx::write("take reports").once(), |connection, _| {
-            // Nothing follows the end of a partition.
-            for ids in chunks(&ended) {
-                let all =
-                    partition_report::table.filter(one_of_many(partition_report::step_execution_id, ids));
-                diesel::delete(all).execute(connection)?;
-            }
-            for report in found
-                .iter()
-                .filter(|report| !ended.contains(&report.step_execution))
-            {
-                let key = (
-                    report.step_execution.0,
-                    report.claim,
-                    i64::try_from(report.number).unwrap_or(i64::MAX),
-                );
-                diesel::delete(partition_report::table.find(key)).execute(connection)?;
+            for reports in found.chunks(MAX_VALUES) {
+                let ids: Vec<i64> = reports.iter().map(|report| report.step_execution.0).collect();
+                let taken = partition_report::table
+                    .filter(one_of_many(partition_report::step_execution_id, &ids))
+                    .filter(partition_report::claim.eq(0));
+                diesel::delete(taken).execute(connection)?;
             }
             Ok::<_, TransactionError<RepositoryError>>(())
         })?;
         Ok(found)
+    }
+
+    fn take_payloads(&self, after: &BTreeMap<StepExecutionId, PayloadKey>) -> Result<Vec<PartitionReport>> {
+        self.new_payloads(after)
     }
 
     fn unattended_partitions(&self, partitions: &[StepExecutionId]) -> Result<Vec<PartitionFinding>> {
@@ -426,7 +416,7 @@ fn put(connection: &mut Connection, queue: &str, partitions: &[QueuedPartition])
         .map(drop)
 }
 
-fn reports(connection: &mut Connection, ids: &[i64]) -> QueryResult<Vec<PartitionReport>> {
+pub(super) fn reports(connection: &mut Connection, ids: &[i64]) -> QueryResult<Vec<PartitionReport>> {
     let rows: Vec<(i64, i64, i64, i64, String)> = partition_report::table
         .filter(one_of_many(partition_report::step_execution_id, ids))
         .load(connection)?;
@@ -446,7 +436,7 @@ fn reports(connection: &mut Connection, ids: &[i64]) -> QueryResult<Vec<Partitio
 }
 
 /// Returns the ids in pieces of a size that every database accepts.
-fn chunks(partitions: &[StepExecutionId]) -> Vec<Vec<i64>> {
+pub(super) fn chunks(partitions: &[StepExecutionId]) -> Vec<Vec<i64>> {
     let ids = |ids: &[StepExecutionId]| ids.iter().map(|id| id.0).collect();
     partitions.chunks(MAX_VALUES).map(ids).collect()
 }

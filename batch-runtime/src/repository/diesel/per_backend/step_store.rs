@@ -4,7 +4,8 @@ use std::collections::BTreeSet;
 
 use diesel::prelude::*;
 
-use super::contexts::{change_job_data, insert_step_context, require_context, step_state_in};
+use super::contexts::{insert_step_context, require_context, step_state_in};
+use super::payloads::write_additions;
 use super::rows::{CounterColumns, StepRow};
 use super::schema::{job_execution, step_execution};
 use super::step_bounds::{EndRows, is_as_written};
@@ -19,8 +20,8 @@ use crate::repository::diesel::sequences::Sequences as _;
 use crate::repository::diesel::session::RunQueryDsl;
 use crate::repository::rules::{self, StepRun};
 use crate::repository::{
-    ChunkCommit, ChunkTransaction, DataChanges, EndOfStep, Inserted, Lease, NewStepExecution,
-    RepositoryError, Result, StepHistory, StepState, StepStore,
+    Additions, ChunkCommit, ChunkTransaction, EndOfStep, Inserted, Lease, NewStepExecution, RepositoryError,
+    Result, StepHistory, StepState, StepStore,
 };
 use crate::status::BatchStatus;
 
@@ -162,7 +163,7 @@ impl StepStore for Repository {
         let of_end = |end| self.end_rows(step, step.version + 1, commit.counters, end);
         let rows = commit.end.as_ref().map(of_end);
         write_rows(tx, step, commit.counters, commit.state, now, |connection| {
-            change_job_data(connection, step.job_execution_id, commit.data)?;
+            write_additions(connection, step.job_execution_id, commit.additions)?;
             // Without the lease nothing of the chunk is committed, not even the writer's rows. Its row is locked
             // after the rows of the step, as everywhere.
             match commit.renew {
@@ -201,9 +202,9 @@ impl StepStore for Repository {
         step: &mut StepExecution,
         end: EndOfStep<'_>,
         state: Option<&StepState>,
-        data: &DataChanges,
+        additions: &Additions,
     ) -> Result<()> {
-        self.record_end(lease, step, end, state, data)
+        self.record_end(lease, step, end, state, additions)
     }
 }
 

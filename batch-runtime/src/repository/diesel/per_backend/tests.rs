@@ -17,7 +17,7 @@ use crate::parameters::JobParameters;
 use crate::repository::diesel::session::RunQueryDsl;
 use crate::repository::owner::Owner;
 use crate::repository::{
-    ArchiveStore, ChunkCommit, Claim, ClaimError, ClaimRequest, DataChanges, ElementState, EndOfStep, Ending,
+    Additions, ArchiveStore, ChunkCommit, Claim, ClaimError, ClaimRequest, ElementState, EndOfStep, Ending,
     InsertStep, JobStore, Lease, Observations, OperatorStore, PartitionStore, QueueStore, Result, StepState,
     StepStore, StopOutcome, Target, WorkerRow,
 };
@@ -136,7 +136,7 @@ impl StartedJob {
         let commit = ChunkCommit {
             counters,
             state: &state,
-            data: &DataChanges::new(),
+            additions: &Additions::default(),
             renew,
             end: None,
         };
@@ -187,7 +187,7 @@ const WRITES: [(&str, Write); 9] = [
             &mut started.step.clone(),
             end,
             Some(&StepState::default()),
-            &DataChanges::new(),
+            &Additions::default(),
         )
     }),
     ("end_job", |started, repository| {
@@ -580,7 +580,13 @@ fn an_instance_that_has_run_again_is_not_deleted() {
         assert_eq!(repository.delete_instances(&seen()).unwrap(), 0);
         let end = EndOfStep { ending, next: None };
         repository
-            .end_step(&started.lease, &mut started.step, end, None, &DataChanges::new())
+            .end_step(
+                &started.lease,
+                &mut started.step,
+                end,
+                None,
+                &Additions::default(),
+            )
             .unwrap();
         assert!(
             repository
