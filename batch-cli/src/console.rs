@@ -99,6 +99,19 @@ fn report(
     }
 }
 
+/// Records an action of this user in the audit log, if it is a file.
+///
+/// # Errors
+/// When the file cannot be opened.
+pub(crate) fn record(settings: &ConsoleSettings, action: &str) -> Result<(), CliError> {
+    let Some(file) = &settings.audit_file else {
+        return Ok(());
+    };
+    let user = std::env::var("USER").unwrap_or_else(|_| "command line".into());
+    let recorded = batch_console::record_action(file, &user, action, "accepted");
+    recorded.map_err(CliError::file("open the audit log", Path::new(file)))
+}
+
 /// Returns the console of a runtime.
 ///
 /// # Errors

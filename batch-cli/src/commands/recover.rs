@@ -6,6 +6,7 @@ use batch_runtime::execution::JobExecution;
 use batch_runtime::operator::Recovery;
 use batch_runtime::{BatchStatus, JobExecutionId, JobOperator};
 use clap::Args;
+use clap::builder::NonEmptyStringValueParser;
 
 use super::execution_id;
 use crate::error::CliError;
@@ -25,6 +26,13 @@ pub(crate) struct Recover {
     /// instance can then be launched again, by either program
     #[arg(long, value_name = "ID", conflicts_with = "dry_run", value_parser = execution_id)]
     declare_dead: Option<JobExecutionId>,
+    /// Makes an execution whose status is UNKNOWN, because Spring Batch could not record its end, FAILED, after you have checked what it has
+    /// written; its instance can then be launched again
+    #[arg(long, value_name = "ID", conflicts_with_all = ["dry_run", "declare_dead"], requires = "reason", value_parser = execution_id)]
+    accept_unknown: Option<JobExecutionId>,
+    /// Why it may be resumed, for the message of the execution and the audit log
+    #[arg(long, value_name = "TEXT", requires = "accept_unknown", value_parser = NonEmptyStringValueParser::new())]
+    reason: Option<String>,
 }
 
 impl Recover {
@@ -32,6 +40,16 @@ impl Recover {
         if let Some(id) = self.declare_dead {
             session.open()?.declare_dead(id)?;
             outln!("execution {id} is closed: its instance can be resumed");
+            return Ok(ExitCode::SUCCESS);
+        }
+        if let Some((id, reason)) = self.accept_unknown.zip(self.reason) {
+            session.open()?.accept_unknown(id, &reason)?;
+            #[cfg(feature = "console")]
+            crate::console::record(
+                &session.settings.console,
+                &format!("accept-unknown execution {id}: {reason}"),
+            )?;
+            outln!("execution {id} is FAILED: its instance can be resumed");
             return Ok(ExitCode::SUCCESS);
         }
         if self.dry_run {

@@ -166,12 +166,17 @@ impl StepRunner<'_> {
         if let Some(here) = last.filter(|last| self.is_of_this_execution(last)) {
             return Decision::Continue(here);
         }
+        // Spring Batch abandons a step whose failure a transition has passed: like it, the flow continues by the exit status. Spec: REPO-92
+        if let Some(last) = last.filter(|last| last.status == BatchStatus::Abandoned) {
+            return Decision::Skip(last);
+        }
         let completed = last.filter(|last| last.status == BatchStatus::Completed);
         if let Some(last) = completed.filter(|_| !self.step.allow_start_if_complete) {
             return Decision::Skip(last);
         }
-        let refusal = self
-            .start_limit_reached(history)
+        let refusal = last
+            .and_then(unknown_end)
+            .or_else(|| self.start_limit_reached(history))
             .or_else(|| self.partitioned_differently(history, kept))
             .or_else(|| self.started_by_other_program(history))
             .or_else(|| self.lost_checkpoint(history));
@@ -617,6 +622,19 @@ impl StepRunner<'_> {
             tracing::error!(step = self.id, status = %ending.status, message = ending.message, "cannot record the end of the step");
         })
     }
+}
+
+/// Refuses a step whose last execution is UNKNOWN.
+// Spec: REPO-92
+fn unknown_end(last: &StepExecution) -> Option<Failure> {
+    let execution = last.job_execution_id;
+    (last.status == BatchStatus::Unknown).then(|| {
+        Failure::new(format!(
+            "the status of `{}` in execution {execution} is UNKNOWN: its end could not be recorded, and it may have written what no checkpoint \
+             shows; check what it has written, then accept it with `recover --accept-unknown {execution} --reason TEXT`",
+            last.step_name
+        ))
+    })
 }
 
 /// Returns whether the last chunk of a partition has recorded its end.

@@ -99,6 +99,9 @@ pub enum JobOperatorError {
     /// The execution is not running, so it cannot be stopped.
     #[error("job execution {0} is not running")]
     JobExecutionNotRunning(JobExecutionId),
+    /// The status of the execution and of its steps is known, so there is nothing to accept.
+    #[error("job execution {0} is not UNKNOWN, and neither is one of its steps")]
+    JobExecutionNotUnknown(JobExecutionId),
     /// No process runs the execution any more, and its end is not recorded. The next launch or restart takes it over.
     #[error(
         "the end of job execution {execution} is not recorded: {reason}; the next launch or restart of its instance resumes \
@@ -245,6 +248,17 @@ pub enum StartError {
     /// The job is not restartable, and the instance has an execution already.
     #[error("it is not restartable, and its instance already has execution {execution}")]
     NotRestartable {
+        /// The execution.
+        execution: JobExecutionId,
+    },
+    /// It is not known how an execution of the instance ended: Spring Batch could not record it, so it may have written what no checkpoint
+    /// shows.
+    #[error(
+        "the status of execution {execution} is UNKNOWN: its end could not be recorded, and it may have written what no checkpoint shows; \
+         check what it has written, then accept it with `recover --accept-unknown {execution} --reason TEXT`, or give the instance up with \
+         `abandon {execution}`"
+    )]
+    UnknownStatus {
         /// The execution.
         execution: JobExecutionId,
     },

@@ -341,6 +341,7 @@ impl JobOperator {
                 job: job.to_owned(),
                 execution,
             },
+            ClaimError::UnknownStatus { execution } => reject(StartError::UnknownStatus { execution }),
             ClaimError::CrashLoop { execution, crashes } => reject(StartError::CrashLoop {
                 execution,
                 crashes,

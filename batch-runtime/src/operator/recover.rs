@@ -1,9 +1,9 @@
-//! `recover`, `declare_dead` and `abandon`: handles executions whose process is dead.
+//! `recover`, `declare_dead`, `accept_unknown` and `abandon`: handles executions whose process is dead.
 
 use super::{JobOperator, JobOperatorError, Result, StartError};
 use crate::execution::JobExecution;
 use crate::ids::JobExecutionId;
-use crate::repository::{AbandonOutcome, DeathOutcome, ExecutionFilter};
+use crate::repository::{AbandonOutcome, AcceptOutcome, DeathOutcome, ExecutionFilter};
 use crate::status::BatchStatus;
 
 /// An execution whose process is dead, and its recovery.
@@ -115,6 +115,20 @@ impl JobOperator {
                 Err(JobOperatorError::JobExecutionIsRunning { execution, owner })
             }
             Some(DeathOutcome::Ended) => Err(JobOperatorError::JobExecutionNotRunning(execution)),
+            None => Err(JobOperatorError::NoSuchJobExecution(execution)),
+        }
+    }
+
+    /// Accepts an execution whose status is UNKNOWN, or that of one of its steps: Spring Batch could not record its end. The caller has checked
+    /// what it has written. It becomes FAILED, as do these steps, with `reason` in their messages, and its instance can be resumed.
+    ///
+    /// # Errors
+    /// `NoSuchJobExecution`; `JobExecutionNotUnknown`.
+    // Spec: REPO-92
+    pub fn accept_unknown(&self, execution: JobExecutionId, reason: &str) -> Result<()> {
+        match self.shared.repository.accept_unknown(execution, reason)? {
+            Some(AcceptOutcome::Accepted) => Ok(()),
+            Some(AcceptOutcome::Known) => Err(JobOperatorError::JobExecutionNotUnknown(execution)),
             None => Err(JobOperatorError::NoSuchJobExecution(execution)),
         }
     }

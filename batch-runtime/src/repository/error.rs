@@ -121,6 +121,11 @@ pub(crate) enum ClaimError {
         /// That execution.
         execution: JobExecutionId,
     },
+    /// It is not known how an execution of the instance ended.
+    UnknownStatus {
+        /// That execution.
+        execution: JobExecutionId,
+    },
     /// The process of the instance died repeatedly without a new checkpoint.
     CrashLoop {
         /// The last execution.

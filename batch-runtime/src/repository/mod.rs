@@ -43,11 +43,11 @@ pub(crate) use insert_step::InsertStep;
 pub(crate) use java_json::{from_java, to_java};
 pub(crate) use observation::{HolderState, LeaseKey, Observations};
 pub(crate) use records::{
-    AbandonOutcome, Additions, ChunkCommit, Claim, ClaimRequest, ClaimedPartition, Concurrency, DeathOutcome,
-    EndOfStep, Ending, InnerSteps, Inserted, KeptState, LaunchPhase, LaunchRow, Lease, NewNotification,
-    NewStepExecution, NextNotification, PartitionFinding, PartitionReport, PartitionState, PayloadKey,
-    QueuedNotification, QueuedPartition, Signals, StepHistory, StopOutcome, TakenLaunch, Target, TurnOutcome,
-    WithdrawOutcome, WorkerRow,
+    AbandonOutcome, AcceptOutcome, Additions, ChunkCommit, Claim, ClaimRequest, ClaimedPartition,
+    Concurrency, DeathOutcome, EndOfStep, Ending, InnerSteps, Inserted, KeptState, LaunchPhase, LaunchRow,
+    Lease, NewNotification, NewStepExecution, NextNotification, PartitionFinding, PartitionReport,
+    PartitionState, PayloadKey, QueuedNotification, QueuedPartition, Signals, StepHistory, StopOutcome,
+    TakenLaunch, Target, TurnOutcome, WithdrawOutcome, WorkerRow,
 };
 pub use records::{ExecutionFilter, RepositorySize};
 pub(crate) use store::{

@@ -112,8 +112,8 @@ pub(crate) fn known_step(id: StepExecutionId, name: &str) -> RepositoryError {
     }
 }
 
-/// Returns the reason why an instance may not run: one of its executions is `running`, is complete or abandoned, or its job is not
-/// restartable.
+/// Returns the reason why an instance may not run: one of its executions is `running`, is complete or abandoned, or UNKNOWN, or its job is
+/// not restartable.
 pub(crate) fn rejection<E>(
     running: Option<ClaimError>,
     executions: impl FnOnce() -> Result<Vec<(JobExecutionId, BatchStatus)>, E>,
@@ -132,6 +132,11 @@ pub(crate) fn rejection<E>(
     }
     if let Some((execution, _)) = with(BatchStatus::Abandoned) {
         return Ok(Some(ClaimError::Abandoned {
+            execution: *execution,
+        }));
+    }
+    if let Some((execution, _)) = with(BatchStatus::Unknown) {
+        return Ok(Some(ClaimError::UnknownStatus {
             execution: *execution,
         }));
     }
@@ -160,6 +165,15 @@ pub(crate) fn abandoned(status: BatchStatus, is_complete: bool) -> AbandonOutcom
         AbandonOutcome::Complete
     } else {
         AbandonOutcome::Abandoned
+    }
+}
+
+/// Returns the message of an execution or step execution whose status was UNKNOWN, and that an operator has accepted as FAILED.
+pub(crate) fn accepted_message(reason: &str, message: &str) -> String {
+    let accepted = format!("its status was UNKNOWN, and is accepted as FAILED: {reason}");
+    match message.is_empty() {
+        true => accepted,
+        false => format!("{accepted}\n{message}"),
     }
 }
 

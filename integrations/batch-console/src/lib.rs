@@ -97,6 +97,15 @@ pub enum ReportFormat {
     Markdown,
 }
 
+/// Records an action in the audit log that [`Console::audit_file`] names, for a program that acts without a console.
+///
+/// # Errors
+/// If the file cannot be opened.
+pub fn record_action(path: impl AsRef<Path>, user: &str, action: &str, outcome: &str) -> io::Result<()> {
+    AuditLog::open(path.as_ref())?.record(user, action, outcome);
+    Ok(())
+}
+
 impl Console {
     /// Creates the console of a runtime, for users of this computer.
     pub fn new(runtime: &BatchRuntime) -> Self {

@@ -219,13 +219,17 @@ fn parameters_wider_than_their_columns_are_rejected_before_anything_is_written()
     stage.launch("job", [("text", "é".repeat(250))]);
 }
 
+/// Another program follows other rules.
+const WITHOUT_CHECKS: &str =
+    "DROP TRIGGER final_BATCH_JOB_EXECUTION; DROP TRIGGER final_BATCH_STEP_EXECUTION;
+     DROP TRIGGER edge_BATCH_JOB_EXECUTION; DROP TRIGGER edge_BATCH_STEP_EXECUTION;";
+
 /// Leaves an execution as a runtime does that died in the middle of its step.
 pub(super) fn die(stage: &Stage, execution: JobExecutionId, owner: &str, expires_at: &str) {
     stage
         .connection()
         .batch_execute(&format!(
-            "DROP TRIGGER final_BATCH_JOB_EXECUTION; DROP TRIGGER final_BATCH_STEP_EXECUTION;
-             DROP TRIGGER edge_BATCH_JOB_EXECUTION; DROP TRIGGER edge_BATCH_STEP_EXECUTION;
+            "{WITHOUT_CHECKS}
              UPDATE BATCH_JOB_EXECUTION SET STATUS = 'STARTED', END_TIME = NULL, EXIT_MESSAGE = '', VERSION = VERSION + 1
                 WHERE JOB_EXECUTION_ID = {execution};
              UPDATE BATCH_STEP_EXECUTION SET STATUS = 'STARTED', END_TIME = NULL, VERSION = VERSION + 1
@@ -620,4 +624,65 @@ fn a_job_that_is_not_restartable_has_one_execution() {
     );
     assert_eq!(stage.executions(batch_runtime::JobInstanceId(1)), [execution]);
     stage.start("job", [("fail", "x")]);
+}
+
+/// Spring Batch writes UNKNOWN if it could not record how an execution, or a step, has ended: what it has written is not known.
+///
+/// Spec: REPO-92
+#[test]
+fn an_unknown_end_is_resumed_once_it_is_accepted() {
+    for table in ["BATCH_JOB_EXECUTION", "BATCH_STEP_EXECUTION"] {
+        let stage = Stage::new(JOB);
+        let first = stage.launch("job", [("fail", "x")]);
+        let unknown = format!(
+            "{WITHOUT_CHECKS} UPDATE {table} SET STATUS = 'UNKNOWN', VERSION = VERSION + 1, EXIT_MESSAGE = 'no connection'"
+        );
+        stage.connection().batch_execute(&unknown).unwrap();
+        let refused = match stage.operator().launch("job", [("fail", "x")]) {
+            Err(refused) => refused.to_string(),
+            Ok(started) => stage.operator().wait(started).unwrap().exit_message,
+        };
+        assert!(
+            refused.contains("recover --accept-unknown 1 --reason TEXT"),
+            "{refused}"
+        );
+        assert_eq!(stage.log().len(), 1, "it does not run");
+
+        stage
+            .operator()
+            .accept_unknown(first, "the rows are right")
+            .unwrap();
+        let accepted = format!("SELECT STATUS || ': ' || EXIT_MESSAGE AS text FROM {table} LIMIT 1");
+        let expected =
+            "FAILED: its status was UNKNOWN, and is accepted as FAILED: the rows are right\nno connection";
+        assert_eq!(rows(&mut stage.connection(), &accepted), [expected]);
+        let again = stage.operator().accept_unknown(first, "").unwrap_err();
+        assert!(
+            matches!(again, JobOperatorError::JobExecutionNotUnknown(_)),
+            "{again}"
+        );
+        stage.launch("job", [("fail", "x")]);
+        assert_eq!(stage.log().len(), 1, "{table}: it runs again");
+    }
+}
+
+/// Spring Batch abandons a step whose failure a transition has passed.
+///
+/// Spec: REPO-92
+#[test]
+fn a_step_that_spring_batch_has_abandoned_does_not_run_again() {
+    let stage = Stage::new(
+        r#"<job id="job"><properties><property name="fail" value="x"/></properties>
+             <step id="one"><batchlet ref="Meddler"/><next on="FAILED" to="two"/></step>
+             <step id="two"><batchlet ref="Meddler"/></step></job>"#,
+    );
+    let first = stage.launch("job", [("day", "1")]);
+    let abandoned =
+        "UPDATE BATCH_STEP_EXECUTION SET STATUS = 'ABANDONED', VERSION = VERSION + 1 WHERE STEP_NAME = 'one'";
+    let abandoned = format!("{WITHOUT_CHECKS} {abandoned}");
+    stage.connection().batch_execute(&abandoned).unwrap();
+    let second = stage.restart(first);
+    let steps = stage.operator().step_executions(second).unwrap();
+    let names: Vec<&str> = steps.iter().map(|step| &*step.step_name).collect();
+    assert_eq!(names, ["two"]);
 }

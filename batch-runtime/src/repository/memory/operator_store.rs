@@ -3,13 +3,14 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::MemoryRepository;
-use super::tables::Execution;
+use super::tables::{Execution, Step};
 use crate::execution::{JobExecution, JobInstance, StepExecution};
 use crate::ids::{JobExecutionId, JobInstanceId, StepExecutionId};
 use crate::parameters::JobParameters;
+use crate::repository::rules::stored_message;
 use crate::repository::{
-    AbandonOutcome, ClaimError, DeathOutcome, ExecutionFilter, HolderState, JobState, OperatorStore, Result,
-    StopOutcome, rules,
+    AbandonOutcome, AcceptOutcome, ClaimError, DeathOutcome, ExecutionFilter, HolderState, JobState,
+    MAX_VARCHAR, OperatorStore, Result, StopOutcome, rules,
 };
 use crate::status::BatchStatus;
 
@@ -105,6 +106,35 @@ impl OperatorStore for MemoryRepository {
         let closed = tables.close_open_executions(instance, self.now(), None);
         self.notify_of_closed(&mut tables, &closed);
         Ok(Some(DeathOutcome::Closed))
+    }
+
+    fn accept_unknown(&self, id: JobExecutionId, reason: &str) -> Result<Option<AcceptOutcome>> {
+        let mut tables = self.alone();
+        let now = self.now();
+        let accepted = |message: &str| stored_message(&rules::accepted_message(reason, message), MAX_VARCHAR);
+        let Some(Execution { row, steps, .. }) = tables.executions.get_mut(&id) else {
+            return Ok(None);
+        };
+        let mut outcome = AcceptOutcome::Known;
+        if row.status == BatchStatus::Unknown {
+            row.version += 1;
+            row.status = BatchStatus::Failed;
+            row.exit_message = accepted(&row.exit_message);
+            row.last_updated = now;
+            outcome = AcceptOutcome::Accepted;
+        }
+        for step in steps.clone() {
+            let step = tables.step_mut(step);
+            let Some(Step { row, .. }) = step.filter(|step| step.row.status == BatchStatus::Unknown) else {
+                continue;
+            };
+            row.version += 1;
+            row.status = BatchStatus::Failed;
+            row.exit_message = accepted(&row.exit_message);
+            row.last_updated = now;
+            outcome = AcceptOutcome::Accepted;
+        }
+        Ok(Some(outcome))
     }
 
     fn find_executions(&self, filter: &ExecutionFilter) -> Result<Vec<JobExecution>> {

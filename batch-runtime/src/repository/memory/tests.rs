@@ -294,7 +294,7 @@ impl Side {
             .first()
             .map_or(0, |newest| newest.id.0);
         let id = JobExecutionId(newest - random.below(5) as i64);
-        match random.below(4) {
+        match random.below(5) {
             0 => format!(
                 "{} {}",
                 shown(repository.waits_for(id)),
@@ -306,6 +306,7 @@ impl Side {
                 .unwrap()
                 .to_owned(),
             3 if random.below(2) == 0 => shown(repository.job_state(id)),
+            4 if random.below(2) == 0 => shown(repository.accept_unknown(id, "reason")),
             2 => match repository.declare_dead(id) {
                 Ok(Some(DeathOutcome::Running { .. })) => "running".into(),
                 other => shown(other),

@@ -10,7 +10,7 @@ mod step;
 pub(crate) use claim::{Claim, ClaimRequest, Concurrency, Ending, KeptState, Lease, Target, TurnOutcome};
 pub(crate) use launch::{LaunchPhase, LaunchRow, TakenLaunch, WithdrawOutcome};
 pub(crate) use notification::{NewNotification, NextNotification, QueuedNotification};
-pub(crate) use operator::{AbandonOutcome, DeathOutcome, StopOutcome};
+pub(crate) use operator::{AbandonOutcome, AcceptOutcome, DeathOutcome, StopOutcome};
 pub use operator::{ExecutionFilter, RepositorySize};
 pub(crate) use partition::{
     ClaimedPartition, InnerSteps, PartitionFinding, PartitionReport, PartitionState, PayloadKey,

@@ -18,6 +18,15 @@ pub(crate) enum AbandonOutcome {
     Complete,
 }
 
+/// The outcome of accepting an execution whose status is UNKNOWN.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum AcceptOutcome {
+    /// The execution is FAILED, as are its step executions that were UNKNOWN; its instance can be restarted.
+    Accepted,
+    /// Neither it nor one of its step executions is UNKNOWN.
+    Known,
+}
+
 /// The outcome of an operator declaring a process dead.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum DeathOutcome {

@@ -6,7 +6,8 @@ use crate::execution::{JobExecution, JobInstance, StepExecution};
 use crate::ids::{JobExecutionId, JobInstanceId, StepExecutionId};
 use crate::parameters::JobParameters;
 use crate::repository::{
-    AbandonOutcome, DeathOutcome, ExecutionFilter, HolderState, JobState, Result, StopOutcome, rules,
+    AbandonOutcome, AcceptOutcome, DeathOutcome, ExecutionFilter, HolderState, JobState, Result, StopOutcome,
+    rules,
 };
 
 /// The operations of the operator: requests to running executions, and queries.
@@ -38,6 +39,11 @@ pub(crate) trait OperatorStore: Send + Sync {
     /// Closes an execution without a lease, whose process the caller knows to be dead: without a lease, liveness cannot be
     /// checked. Returns `None` if there is no such execution.
     fn declare_dead(&self, execution: JobExecutionId) -> Result<Option<DeathOutcome>>;
+
+    /// Makes an execution whose status is UNKNOWN FAILED, and its step executions, with the reason in their messages. Returns `None` if there
+    /// is no such execution.
+    // Spec: REPO-92
+    fn accept_unknown(&self, execution: JobExecutionId, reason: &str) -> Result<Option<AcceptOutcome>>;
 
     /// Returns the executions that match a filter, newest first.
     fn find_executions(&self, filter: &ExecutionFilter) -> Result<Vec<JobExecution>>;

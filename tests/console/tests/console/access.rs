@@ -1,5 +1,7 @@
 //! Authentication, roles, and requests from elsewhere.
 
+use diesel::prelude::*;
+
 use crate::program::{Scene, form_token};
 
 const ALICE: &str = "alice-knows-a-long-token";
@@ -342,9 +344,9 @@ fn everyone_is_a_reader_if_it_is_read_only() {
     );
 }
 
-/// A wrong token of a program is recorded as one of the login page is.
+/// A wrong token of a program is recorded as one of the login page is, and an action of the command line.
 ///
-/// Spec: CON-12
+/// Spec: CON-12, REPO-92
 #[test]
 fn the_audit_file_has_every_operation() {
     let scene = Scene::new();
@@ -368,6 +370,10 @@ fn the_audit_file_has_every_operation() {
             .0,
         201
     );
+    drop(served);
+    let unknown = "UPDATE BATCH_JOB_EXECUTION SET STATUS = 'UNKNOWN' WHERE JOB_EXECUTION_ID = 1";
+    diesel::sql_query(unknown).execute(&mut scene.connect()).unwrap();
+    scene.run(&["recover", "--accept-unknown", "1", "--reason", "checked"]);
     let file = scene.path().join("audit.jsonl");
     let entries = std::fs::read_to_string(&file).unwrap();
     let entries: Vec<serde_json::Value> = entries
@@ -378,9 +384,14 @@ fn the_audit_file_has_every_operation() {
         .iter()
         .map(|entry| format!("{} {} {}", entry["user"], entry["action"], entry["outcome"]).replace('"', ""))
         .collect();
+    let user = std::env::var("USER").unwrap_or_else(|_| "command line".into());
     assert_eq!(
         shown,
-        ["- log in wrong token", "alice launch nightly day=1 execution 1"]
+        [
+            "- log in wrong token".to_owned(),
+            "alice launch nightly day=1 execution 1".into(),
+            format!("{user} accept-unknown execution 1: checked accepted"),
+        ]
     );
     #[cfg(unix)]
     assert_eq!(

@@ -425,12 +425,17 @@ pub(super) fn progress_of(connection: &mut Connection, instance: i64) -> QueryRe
     Ok(commits.into_iter().flatten().sum::<i64>() + complete)
 }
 
-/// Returns the executions of an instance that are complete or abandoned.
+/// Returns the executions of an instance that are complete, abandoned or UNKNOWN.
 fn ended_executions(
     connection: &mut Connection,
     instance: i64,
 ) -> QueryResult<Vec<(JobExecutionId, BatchStatus)>> {
-    let final_statuses = [BatchStatus::Completed, BatchStatus::Abandoned].map(BatchStatus::as_str);
+    let final_statuses = [
+        BatchStatus::Completed,
+        BatchStatus::Abandoned,
+        BatchStatus::Unknown,
+    ]
+    .map(BatchStatus::as_str);
     let ended: Vec<(i64, Option<String>)> = job_execution::table
         .filter(job_execution::job_instance_id.eq(instance))
         .filter(one_of(job_execution::status, final_statuses))

@@ -21,10 +21,10 @@ use crate::repository::diesel::backend::Backend;
 use crate::repository::diesel::pool::{Tx, ensure_known};
 use crate::repository::diesel::session::RunQueryDsl;
 use crate::repository::diesel::update::update;
-use crate::repository::rules;
+use crate::repository::rules::{self, stored_message};
 use crate::repository::{
-    AbandonOutcome, ClaimError, DeathOutcome, ExecutionFilter, HolderState, JobState, OperatorStore,
-    RepositoryError, Result, StopOutcome, StoredContext,
+    AbandonOutcome, AcceptOutcome, ClaimError, DeathOutcome, ExecutionFilter, HolderState, JobState,
+    OperatorStore, RepositoryError, Result, StopOutcome, StoredContext,
 };
 use crate::status::BatchStatus;
 
@@ -189,6 +189,55 @@ impl OperatorStore for Repository {
                 Ok(Some(DeathOutcome::Closed))
             },
         )
+    }
+
+    fn accept_unknown(&self, id: JobExecutionId, reason: &str) -> Result<Option<AcceptOutcome>> {
+        const UNKNOWN: &str = BatchStatus::Unknown.as_str();
+        self.run(Tx::write("accept the job execution"), |connection, in_doubt| {
+            let Some(execution) = execution_in(connection, id.0)? else {
+                return Ok(None);
+            };
+            Db::lock_instance(connection, execution.instance_id.0)?;
+            let of_job = job_execution::table
+                .find(id.0)
+                .filter(job_execution::status.eq(UNKNOWN))
+                .select((job_execution::job_execution_id, job_execution::exit_message));
+            let of_steps = step_execution::table
+                .filter(step_execution::job_execution_id.eq(id.0))
+                .filter(step_execution::status.eq(UNKNOWN))
+                .select((step_execution::step_execution_id, step_execution::exit_message));
+            let jobs: Vec<(i64, Option<String>)> = of_job.load(connection)?;
+            let steps: Vec<(i64, Option<String>)> = of_steps.load(connection)?;
+            if jobs.is_empty() && steps.is_empty() && !in_doubt {
+                return Ok(Some(AcceptOutcome::Known));
+            }
+            let accepted = |message: Option<String>| {
+                let message = rules::accepted_message(reason, &message.unwrap_or_default());
+                stored_message(&message, self.settings.format.max_varchar)
+            };
+            // An execution in this status has ended, and no instance with it is claimed.
+            for (id, message) in jobs {
+                update(job_execution::table.find(id))
+                    .set((
+                        job_execution::version.eq(job_execution::version + 1),
+                        job_execution::status.eq(BatchStatus::Failed.as_str()),
+                        job_execution::exit_message.eq(accepted(message)),
+                        job_execution::last_updated.eq(self.now()),
+                    ))
+                    .execute(connection)?;
+            }
+            for (id, message) in steps {
+                update(step_execution::table.find(id))
+                    .set((
+                        step_execution::version.eq(step_execution::version + 1),
+                        step_execution::status.eq(BatchStatus::Failed.as_str()),
+                        step_execution::exit_message.eq(accepted(message)),
+                        step_execution::last_updated.eq(self.now()),
+                    ))
+                    .execute(connection)?;
+            }
+            Ok(Some(AcceptOutcome::Accepted))
+        })
     }
 
     fn find_executions(&self, filter: &ExecutionFilter) -> Result<Vec<JobExecution>> {
