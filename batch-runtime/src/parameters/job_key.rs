@@ -24,10 +24,18 @@ impl JobParameters {
     /// The first identifying parameter whose text is not certain.
     // Spec: REPO-26, REPO-89
     pub(crate) fn job_key_in(&self, format: &RepositoryFormat) -> Result<String, ParameterError> {
+        let is_certain = |value: &ParameterValue| !matches!(value, ParameterValue::Double(number) if !java_text::is_certain_double(*number));
+        let identifying = self.identifying();
+        if let Some((name, parameter)) = identifying
+            .iter()
+            .find(|(_, parameter)| !is_certain(&parameter.value))
+        {
+            return Err(uncertain(name, parameter, format));
+        }
         if format.layout == RepositoryLayout::V4_3 {
             return Ok(self.job_key());
         }
-        let texts = self.identifying().into_iter().map(|(name, parameter)| {
+        let texts = identifying.into_iter().map(|(name, parameter)| {
             let (class, value) =
                 shown(&parameter.value, format).ok_or_else(|| uncertain(name, parameter, format))?;
             Ok(match format.layout {
@@ -84,6 +92,10 @@ fn uncertain(name: &str, parameter: &JobParameter, format: &RepositoryFormat) ->
     let reason = match &parameter.value {
         ParameterValue::Date(_) => format!("how Java shows this date in the time zone {}", format.zone),
         ParameterValue::Java(value) => format!("how Java shows this value of `{}`", value.class),
+        ParameterValue::Double(number) => format!(
+            "how Java shows the number {}: Java 18 and before show some numbers of its size with other digits",
+            java_text::java_double(*number)
+        ),
         _ => "how Java shows null".to_owned(),
     };
     ParameterError {
