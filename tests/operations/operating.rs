@@ -514,6 +514,56 @@ fn tables_created_by_hand_are_used() {
     assert!(help.contains("until `db migrate`, or the first start"), "{help}");
 }
 
+/// Spring Batch 5 and 6 serialize contexts by Java, unless they are configured otherwise. What does not depend on them is shown, and a launch
+/// warns, once, that Spring Batch will not be able to read it.
+///
+/// Spec: REPO-90
+#[test]
+fn a_repository_with_contexts_of_java_is_shown() {
+    let folder = folder();
+    let at = |code, words: &[&str]| {
+        let url = ["--repository", "sqlite://batch.db?layout=6"];
+        let (out, err) = ends(code, folder.path(), &[words, &url].concat());
+        out + &err
+    };
+    at(0, &["start", "works"]);
+    let java = "rO0ABXNyABFqYXZhLnV0aWwuSGFzaE1hcA==";
+    let serialize = format!(
+        "UPDATE BATCH_JOB_EXECUTION_CONTEXT SET SHORT_CONTEXT = '{java}'; UPDATE BATCH_STEP_EXECUTION_CONTEXT SET SHORT_CONTEXT = '{java}'"
+    );
+    sqlite::open(&folder.path().join("batch.db"))
+        .batch_execute(&serialize)
+        .unwrap();
+    for (words, shown, not_shown) in [
+        (
+            &["show", "1"][..],
+            "one   COMPLETED",
+            "\nnot shown    the context of job execution 1",
+        ),
+        (
+            &["show", "1", "--json"],
+            "\"step\": \"one\"",
+            "\"unreadable\": [",
+        ),
+    ] {
+        let text = at(0, words);
+        assert!(text.contains(shown) && text.contains(not_shown), "{text}");
+        assert!(text.contains("was serialized by Java"), "{text}");
+    }
+    at(0, &["show", "1", "--report", "report.md"]);
+    let report = fs::read_to_string(folder.path().join("report.md")).unwrap();
+    assert!(report.contains("was serialized by Java"), "{report}");
+    assert!(report.contains("| one "), "{report}");
+    let started = at(0, &["start", "works"]);
+    assert_eq!(
+        started
+            .matches("JacksonExecutionContextStringSerializer in 6")
+            .count(),
+        1,
+        "{started}"
+    );
+}
+
 /// A report is HTML or Markdown; other files are rejected.
 #[test]
 fn a_run_is_reported() {

@@ -3,8 +3,9 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+use batch_runtime::context::PersistentData;
 use batch_runtime::execution::{JobExecution, OuterStep};
-use batch_runtime::repository::ExecutionFilter;
+use batch_runtime::repository::{ExecutionFilter, RepositoryError};
 use batch_runtime::{
     BatchStatus, JobExecutionId, JobInstanceId, JobOperator, JobOperatorError, JobParameters,
 };
@@ -99,7 +100,10 @@ pub(crate) fn to_json(
         .iter()
         .map(|(name, _)| (name.to_owned(), value!(parameters.get(name))))
         .collect();
-    let data = operator.persistent_data(execution.id)?;
+    let (data, unreadable) = data_of(operator, execution.id)?;
+    if let Some(problem) = unreadable {
+        shown["unreadable"] = value!([problem]);
+    }
     shown["data"] = data
         .iter()
         .map(|(name, json)| {
@@ -118,6 +122,20 @@ pub(crate) fn to_json(
     let totals = operator.step_totals(execution.id)?;
     shown["totals"] = value!(totals);
     Ok(shown)
+}
+
+/// Returns the data of an execution, and why it cannot be read: another program may have written its context, and the rest can be shown.
+pub(crate) fn data_of(
+    operator: &JobOperator,
+    id: JobExecutionId,
+) -> Result<(PersistentData, Option<String>), JobOperatorError> {
+    match operator.persistent_data(id) {
+        Ok(data) => Ok((data, None)),
+        Err(JobOperatorError::Repository(error @ RepositoryError::Corrupt { .. })) => {
+            Ok((PersistentData::default(), Some(error.to_string())))
+        }
+        Err(error) => Err(error),
+    }
 }
 
 /// Returns the latest execution of the outermost job that runs a job with these parameters; `None` if that is not nested, or if its outer
@@ -201,7 +219,10 @@ fn print_text(operator: &JobOperator, execution: &JobExecution) -> Result<(), Jo
         let parameter = parameter.to_text(name);
         outln!("parameter    {}", parameter.escape_debug());
     }
-    let data = operator.persistent_data(execution.id)?;
+    let (data, unreadable) = data_of(operator, execution.id)?;
+    if let Some(problem) = unreadable {
+        outln!("not shown    {problem}");
+    }
     for (decision, answer) in data.decisions() {
         outln!("decision     {}: {}", printable(decision), answer.escape_debug());
     }

@@ -14,6 +14,7 @@ use batch_runtime::{
     time::{Clock, SystemClock, elapsed},
 };
 
+use crate::commands::show::data_of;
 use crate::error::CliError;
 use crate::tables::{TOTAL_COLUMNS, or_dash, total_cells};
 
@@ -26,6 +27,8 @@ struct Run {
     /// All executions of the instance.
     executions: Vec<JobExecution>,
     decisions: Vec<(String, String)>,
+    /// Why its data cannot be read.
+    unreadable: Option<String>,
     /// When it was read. The bars of running steps end there.
     now: Timestamp,
 }
@@ -36,14 +39,13 @@ impl Run {
         let execution = execution.ok_or(JobOperatorError::NoSuchJobExecution(id))?;
         let mut executions = operator.job_executions(execution.instance_id)?;
         executions.sort_unstable_by_key(|execution| execution.id);
-        let decisions = operator.persistent_data(id)?;
-        let decisions = decisions
-            .decisions()
-            .map(|(path, answer)| (path.to_owned(), answer));
+        let (data, unreadable) = data_of(operator, id)?;
+        let decisions = data.decisions().map(|(path, answer)| (path.to_owned(), answer));
         Ok(Self {
             execution,
             executions,
             decisions: decisions.collect(),
+            unreadable,
             parameters: operator.parameters(id)?,
             steps: operator.step_executions(id)?,
             totals: operator.step_totals(id)?,
@@ -81,6 +83,9 @@ impl Run {
         }
         for (decision, answer) in &self.decisions {
             facts.push(("Decision", format!("{decision}: {answer}")));
+        }
+        if let Some(problem) = &self.unreadable {
+            facts.push(("Not shown", problem.clone()));
         }
         if let Some(definition) = &execution.configuration_location {
             facts.push(("Definition", definition.clone()));
@@ -272,6 +277,7 @@ mod tests {
             totals: Vec::new(),
             executions: Vec::new(),
             decisions: vec![("<i>".into(), "A|B".into())],
+            unreadable: None,
             now: Timestamp(61_000),
         }
     }

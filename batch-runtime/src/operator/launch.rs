@@ -275,6 +275,7 @@ impl JobOperator {
         reject: &dyn Fn(StartError) -> JobOperatorError,
     ) -> Result<JobExecutionId> {
         self.create_schema().map_err(reject)?;
+        self.shared.warn_of_java_contexts();
         let restarting = matches!(wish.target, Target::InstanceOf(_));
         let job_name = prepared.job.id.clone();
         let request = ClaimRequest {

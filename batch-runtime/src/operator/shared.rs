@@ -2,7 +2,7 @@
 
 use std::any::Any;
 use std::collections::HashMap;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -40,6 +40,8 @@ pub(crate) struct Shared {
     partitions: Mutex<Vec<Arc<Running>>>,
     /// Whether a worker of this runtime runs.
     pub(crate) has_worker: AtomicBool,
+    /// Whether a warning of contexts that Java has serialized was logged, or none is needed.
+    java_contexts_checked: AtomicBool,
     /// The leases that nothing runs under any more, and that could not be released.
     unreleased: Mutex<Vec<Lease>>,
     // Dropping it ends the keeper.
@@ -70,6 +72,21 @@ impl Drop for Shared {
 }
 
 impl Shared {
+    /// Warns, once, if Spring Batch uses the repository with its default serializer: it cannot read what this runtime writes.
+    // Spec: REPO-90
+    pub(super) fn warn_of_java_contexts(&self) {
+        if self.java_contexts_checked.swap(true, Ordering::Relaxed) {
+            return;
+        }
+        if matches!(self.repository.has_java_contexts(), Ok(true)) {
+            tracing::warn!(
+                "Spring Batch writes the contexts of this repository by Java's serializer, and will not be able to read this execution: give its \
+                 job repository an ExecutionContextSerializer of Jackson (Jackson2ExecutionContextStringSerializer in 5, \
+                 JacksonExecutionContextStringSerializer in 6)"
+            );
+        }
+    }
+
     /// Returns the reference for contexts.
     pub(super) fn as_runtime(this: &Arc<Self>) -> RuntimeRef {
         let runtime: Arc<dyn Any + Send + Sync> = Arc::<Self>::clone(this);
@@ -99,6 +116,7 @@ impl Shared {
             running: Mutex::default(),
             partitions: Mutex::default(),
             has_worker: AtomicBool::new(false),
+            java_contexts_checked: AtomicBool::new(false),
             unreleased: Mutex::default(),
             _keeper: keeper,
         }

@@ -36,6 +36,11 @@ pub(crate) const DECISION: &str = "batch.decision.";
 // Spec: DATA-01
 pub(crate) type DataChanges = BTreeMap<String, Option<String>>;
 
+/// Returns whether Java has serialized a context.
+pub(crate) fn is_of_java(text: &str) -> bool {
+    text.starts_with(SERIALIZED_BY_JAVA)
+}
+
 /// A context that is not one of this runtime or of Spring Batch.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ContextError {
@@ -274,7 +279,7 @@ fn other_entries(entries: Entries) -> OtherEntries {
 }
 
 fn decode_entries(text: &str) -> Result<Entries, ContextError> {
-    serde_json::from_str(text).map_err(|problem| match text.starts_with(SERIALIZED_BY_JAVA) {
+    serde_json::from_str(text).map_err(|problem| match is_of_java(text) {
         true => ContextError::Java,
         false => ContextError::Json(problem),
     })

@@ -30,7 +30,7 @@ pub(crate) use archive::{
 pub(crate) use config::RepositoryConfig;
 pub(crate) use context_json::{
     DECISION, DataChanges, ElementBefore, ElementKind, ElementState, JobState, RestartPosition, StepState,
-    TxState,
+    TxState, is_of_java,
 };
 pub use conversion::LayoutConversion;
 pub use database_kind::DatabaseKind;

@@ -45,6 +45,11 @@ pub(crate) trait OperatorStore: Send + Sync {
     // Spec: REPO-92
     fn accept_unknown(&self, execution: JobExecutionId, reason: &str) -> Result<Option<AcceptOutcome>>;
 
+    /// Returns whether one of the latest job executions has a context that Java has serialized.
+    fn has_java_contexts(&self) -> Result<bool> {
+        Ok(false)
+    }
+
     /// Returns the executions that match a filter, newest first.
     fn find_executions(&self, filter: &ExecutionFilter) -> Result<Vec<JobExecution>>;
     /// Returns the instance of a job with this key.

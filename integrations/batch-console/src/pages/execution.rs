@@ -170,8 +170,12 @@ fn read(operator: &JobOperator, id: JobExecutionId, root: &str) -> Result<Data, 
     let drawn = drawn(job.as_ref(), &steps, &Period { begin, now, is_dead }, &link);
     let (listed, unlisted) = without_surplus(&steps, MOST_PARTITIONS);
     let owner = owners::of_execution(&found, state);
-    // `show` of the command line reports data that cannot be read.
-    let data = operator.persistent_data(id).unwrap_or_default();
+    let data = operator.persistent_data(id);
+    let unreadable = data
+        .as_ref()
+        .err()
+        .map(|error| ("not shown".to_owned(), error.to_string()));
+    let data = data.unwrap_or_default();
     let owners = owners::of_partitions(operator, &steps, &listed, owner)?;
     Ok(Data {
         id,
@@ -184,7 +188,7 @@ fn read(operator: &JobOperator, id: JobExecutionId, root: &str) -> Result<Data, 
         file: found.configuration_location.clone().unwrap_or_default(),
         waits_for: state.and_then(|state| state.waits_for),
         parameters: parameters.iter().map(|(name, one)| one.to_text(name)).collect(),
-        persistent: owned(data.iter()),
+        persistent: owned(data.iter()).into_iter().chain(unreadable).collect(),
         decisions: owned(data.decisions()),
         message: found.exit_message.clone(),
         resume: resume(&found, is_dead, is_latest, &totals).unwrap_or_default(),

@@ -12,7 +12,7 @@ use super::lease::lease_of;
 use super::overview_store::filtered;
 use super::parameters::load_parameters;
 use super::rows::{ExecutionRow, InstanceRow, StepRow, load_steps};
-use super::schema::{job_execution, job_instance, step_context, step_execution};
+use super::schema::{job_context, job_execution, job_instance, step_context, step_execution};
 use super::{Db, Repository, Work, rejected};
 use crate::execution::{JobExecution, JobInstance, StepExecution};
 use crate::ids::{JobExecutionId, JobInstanceId, StepExecutionId};
@@ -24,9 +24,12 @@ use crate::repository::diesel::update::update;
 use crate::repository::rules::{self, stored_message};
 use crate::repository::{
     AbandonOutcome, AcceptOutcome, ClaimError, DeathOutcome, ExecutionFilter, HolderState, JobState,
-    OperatorStore, RepositoryError, Result, StopOutcome, StoredContext,
+    OperatorStore, RepositoryError, RepositoryLayout, Result, StopOutcome, StoredContext, is_of_java,
 };
 use crate::status::BatchStatus;
+
+/// The number of executions whose contexts show how other programs write them.
+const LATEST: i64 = 20;
 
 impl OperatorStore for Repository {
     fn holder_state(&self, execution: JobExecutionId) -> Result<Option<HolderState>> {
@@ -237,6 +240,21 @@ impl OperatorStore for Repository {
                     .execute(connection)?;
             }
             Ok(Some(AcceptOutcome::Accepted))
+        })
+    }
+
+    fn has_java_contexts(&self) -> Result<bool> {
+        // Spring Batch 4 writes JSON, unless it is configured otherwise.
+        if self.settings.format.layout == RepositoryLayout::V4_3 {
+            return Ok(false);
+        }
+        self.run(Tx::read("look at the latest contexts").once(), |connection, _| {
+            let contexts: Vec<String> = job_context::table
+                .order(job_context::job_execution_id.desc())
+                .limit(LATEST)
+                .select(job_context::short_context)
+                .load(connection)?;
+            Ok(contexts.iter().any(|context| is_of_java(context)))
         })
     }
 
