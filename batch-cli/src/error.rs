@@ -108,6 +108,7 @@ impl CliError {
             ) => return RUNNING,
             Self::Operator(error) => error.is_temporary(),
             Self::Build(BuildError::Repository(error)) | Self::Repository(error) => error.is_temporary(),
+            Self::Worker(error) => error.is_temporary(),
             _ => false,
         };
         if is_temporary { LATER } else { USAGE }

@@ -15,6 +15,7 @@ mod datasets;
 #[cfg(feature = "servers")]
 mod dispatch;
 mod edges;
+mod exit_codes;
 mod history;
 mod insertables;
 mod job_data;

@@ -86,7 +86,7 @@ fn wrong_statements_fail_the_start() {
         for _ in 0..2 {
             let error = operator.start("job", ()).unwrap_err().to_string();
             assert!(
-                error.starts_with("cannot start job `job`: the statements of `schema_sql` fail: "),
+                error.starts_with("cannot start job `job`: its tables cannot be created: failed to execute the statements of `schema_sql`: "),
                 "{error}"
             );
             assert!(error.contains("TABEL"), "{error}");

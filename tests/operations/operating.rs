@@ -540,11 +540,7 @@ fn a_repository_with_contexts_of_java_is_shown() {
             "one   COMPLETED",
             "\nnot shown    the context of job execution 1",
         ),
-        (
-            &["show", "1", "--json"],
-            "\"step\": \"one\"",
-            "\"unreadable\": [",
-        ),
+        (&["show", "1", "--json"], "\"step\": \"one\"", "\"unreadable\": ["),
     ] {
         let text = at(0, words);
         assert!(text.contains(shown) && text.contains(not_shown), "{text}");

@@ -169,7 +169,7 @@ impl StartError {
     fn is_temporary(&self) -> bool {
         match self {
             Self::Running { .. } | Self::OneAtATime { .. } | Self::TakenOver | Self::Thread(_) => true,
-            Self::Remote(RemoteProblem::Repository(error)) => error.is_temporary(),
+            Self::Schema(error) | Self::Remote(RemoteProblem::Repository(error)) => error.is_temporary(),
             _ => false,
         }
     }
@@ -217,8 +217,8 @@ pub enum StartError {
     },
     /// The tables of the program cannot be created.
     // Spec: SCHEMA-01
-    #[error("the statements of `schema_sql` fail: {0}")]
-    Schema(String),
+    #[error("its tables cannot be created: {0}")]
+    Schema(RepositoryError),
     /// Its partitions, or the job itself, cannot be given to workers.
     #[error(transparent)]
     Remote(RemoteProblem),

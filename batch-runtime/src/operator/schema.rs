@@ -3,8 +3,7 @@
 use std::sync::{Mutex, PoisonError};
 
 use super::{JobOperator, StartError};
-use crate::error::BatchError;
-use crate::repository::JobRepository;
+use crate::repository::{JobRepository, RepositoryError};
 
 /// The statements that create the tables of the program, until a start of this process has executed them.
 #[derive(Default)]
@@ -16,7 +15,7 @@ impl Schema {
     }
 
     /// Executes the statements, unless an earlier call has.
-    fn create(&self, repository: &dyn JobRepository) -> Result<(), BatchError> {
+    fn create(&self, repository: &dyn JobRepository) -> Result<(), RepositoryError> {
         let mut statements = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(text) = statements.as_deref() else {
             return Ok(());
@@ -24,7 +23,11 @@ impl Schema {
         let mut connection = repository.connector().connect()?;
         // If two processes create a table at the same time, the database may reject one of them, which finds it at the second attempt.
         if connection.batch_execute(text).is_err() {
-            connection.batch_execute(text)?;
+            let created = connection.batch_execute(text);
+            created.map_err(|error| RepositoryError::Database {
+                action: "execute the statements of `schema_sql`",
+                source: Box::new(error),
+            })?;
         }
         *statements = None;
         Ok(())
@@ -36,6 +39,6 @@ impl JobOperator {
     // Spec: SCHEMA-01
     pub(super) fn create_schema(&self) -> Result<(), StartError> {
         let created = self.shared.schema.create(&*self.shared.repository);
-        created.map_err(|error| StartError::Schema(error.chain()))
+        created.map_err(StartError::Schema)
     }
 }

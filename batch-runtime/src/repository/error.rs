@@ -3,6 +3,7 @@
 use std::error::Error;
 
 use super::DatabaseKind;
+use super::error_class::{ErrorClass, class_of};
 use crate::error::{error_chain, one_line};
 use crate::ids::JobExecutionId;
 
@@ -85,14 +86,30 @@ pub enum RepositoryError {
 }
 
 impl RepositoryError {
-    /// Returns whether the same call may succeed later: a statement has failed, or a database server cannot be reached.
-    pub fn is_temporary(&self) -> bool {
+    /// Returns the class of the error, wherever it has occurred.
+    pub fn class(&self) -> ErrorClass {
         match self {
-            // A file that cannot be opened is the wrong one.
-            Self::Connect { url, .. } => DatabaseKind::named_in(url) != Some(DatabaseKind::Sqlite),
-            Self::Database { .. } => true,
-            _ => false,
+            Self::Connect { url, source, .. }
+                if DatabaseKind::named_in(url) == Some(DatabaseKind::Sqlite) =>
+            {
+                let text = source.to_string();
+                match text.contains("is full") || text.contains("locked") || text.contains("busy") {
+                    true => ErrorClass::Resource,
+                    // A file that cannot be opened is the wrong one.
+                    false => ErrorClass::Definition,
+                }
+            }
+            Self::Connect { source, .. } => class_of(&**source).unwrap_or(ErrorClass::Connection),
+            Self::Database { source, .. } => class_of(&**source).unwrap_or(ErrorClass::Resource),
+            Self::Schema { problem, .. } => class_of(&**problem).unwrap_or(ErrorClass::Definition),
+            Self::Corrupt { .. } => ErrorClass::Data,
+            _ => ErrorClass::Definition,
         }
+    }
+
+    /// Returns whether the same call may succeed later, although nobody changes anything: by the [class](Self::class) of the error.
+    pub fn is_temporary(&self) -> bool {
+        self.class().is_temporary()
     }
 }
 

@@ -9,6 +9,7 @@ mod conversion;
 mod database_kind;
 mod diesel;
 mod error;
+mod error_class;
 #[cfg(test)]
 mod insert_step;
 mod java_json;
@@ -38,6 +39,7 @@ pub use diesel::{ChunkTransaction, DatabaseConnection, RepositoryConnection};
 pub(crate) use diesel::{Connector, layout_of};
 pub(crate) use error::ClaimError;
 pub use error::RepositoryError;
+pub use error_class::ErrorClass;
 #[cfg(test)]
 pub(crate) use insert_step::InsertStep;
 pub(crate) use java_json::{from_java, to_java};

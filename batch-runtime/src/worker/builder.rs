@@ -184,6 +184,17 @@ pub enum WorkerError {
     Thread(std::io::Error),
 }
 
+impl WorkerError {
+    /// Returns whether the same call may succeed later without a change: the repository cannot be used for now.
+    pub fn is_temporary(&self) -> bool {
+        match self {
+            Self::Repository(error) | Self::Remote(RemoteProblem::Repository(error)) => error.is_temporary(),
+            Self::Thread(_) => true,
+            _ => false,
+        }
+    }
+}
+
 /// The right of a runtime to its only worker, until it is dropped.
 struct OnlyWorker(BatchRuntime);
 
