@@ -46,6 +46,7 @@ mod metrics;
 mod notify;
 mod options;
 mod parameters;
+mod patience;
 mod print;
 mod progress;
 mod prometheus;

@@ -10,6 +10,7 @@ use crate::dispatch;
 use crate::error::CliError;
 use crate::metrics::Health;
 use crate::parameters::check_properties;
+use crate::patience::waiting_for;
 use crate::print::errln;
 #[cfg(feature = "console")]
 use crate::prometheus::Metrics;
@@ -122,9 +123,18 @@ impl Session {
             true => self.runtime(),
             false => notify::queue(self.runtime(), &self.settings.targets),
         };
-        let runtime = runtime.build()?;
+        let runtime = waiting_for(self.repository(), || runtime.build())?;
         exit_guard::record_by(&runtime.job_operator());
         Ok(runtime)
+    }
+
+    /// Returns the repository, and what may keep a command waiting for it.
+    pub(crate) fn repository(&self) -> String {
+        let reason = match self.settings.repository.database() {
+            DatabaseKind::Sqlite => ", which another process may have locked",
+            _ => "",
+        };
+        format!("the repository `{}`{reason}", self.settings.repository)
     }
 
     /// Opens the repository, which has to exist.

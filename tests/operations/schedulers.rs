@@ -11,7 +11,9 @@ use std::time::Duration;
 use batch_runtime::BatchStatus;
 use batch_runtime::prelude::*;
 use batch_tests::operated::{self, Operated};
+use batch_tests::sqlite;
 use batch_tests::stage::{Stage, say};
+use diesel::connection::SimpleConnection;
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -101,6 +103,24 @@ fn a_launch_waits_until_its_instance_has_ended() {
     waits.until("is complete");
     assert_eq!(waits.ends().code(), Some(10));
     assert_eq!(content.ends().code(), Some(0));
+}
+
+/// Another process has locked the file of the repository: the command says what it waits for.
+///
+/// Spec: CLI-12
+#[test]
+fn a_launch_says_that_it_waits_for_the_repository() {
+    let folder = folder();
+    let here = folder.path();
+    end(here, "a");
+    ends(0, here, &["launch", "any", "number=a"]);
+    let mut other = sqlite::open(&here.join("batch.db"));
+    other.batch_execute("BEGIN IMMEDIATE").unwrap();
+    end(here, "b");
+    let mut waits = Operated::run(PROGRAM, here, &["launch", "any", "number=b"]);
+    waits.until("waiting for the repository `sqlite://batch.db`, which another process may have locked");
+    other.batch_execute("ROLLBACK").unwrap();
+    assert_eq!(waits.ends().code(), Some(0));
 }
 
 /// The process that runs the instance dies: the one that waits takes it over.

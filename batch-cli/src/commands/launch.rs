@@ -18,6 +18,7 @@ use crate::error::{CliError, LATER};
 use crate::follow::{Ending, Resume, follow};
 use crate::json;
 use crate::parameters::Parameters;
+use crate::patience::waiting_for;
 use crate::print::{errln, outln};
 use crate::session::{Outcome, Session};
 use crate::signals::Shutdown;
@@ -72,7 +73,9 @@ impl Launch {
         let launch = || {
             // Holds back the output of the job until the ids are printed; unless reading them may wait for the job.
             let held = (self.json && !session.readers_wait()).then(|| stdout().lock());
-            let execution = operator.launch(&self.job, parameters.clone())?;
+            let execution = waiting_for(session.repository(), || {
+                operator.launch(&self.job, parameters.clone())
+            })?;
             self.print_started(&operator, execution)?;
             drop(held);
             Ok(execution)

@@ -6,6 +6,7 @@ use clap::Args;
 use super::execution_id;
 use crate::follow::{Ending, Resume, follow};
 use crate::parameters::Parameters;
+use crate::patience::waiting_for;
 use crate::session::{Outcome, Session};
 
 /// Resumes the instance of a failed or stopped execution and waits for its end
@@ -25,7 +26,9 @@ impl Restart {
         let parameters = self.parameters.into_parameters()?;
         let shutdown = session.listen()?;
         let operator = session.open()?;
-        let execution = operator.restart(self.execution, parameters)?;
+        let execution = waiting_for(session.repository(), || {
+            operator.restart(self.execution, parameters)
+        })?;
         follow(
             session,
             &operator,

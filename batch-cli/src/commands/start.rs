@@ -4,6 +4,7 @@ use clap::Args;
 
 use crate::follow::{Ending, Resume, follow};
 use crate::parameters::Parameters;
+use crate::patience::waiting_for;
 use crate::session::{Outcome, Session};
 
 /// Starts a new instance of a job and waits for its end
@@ -27,11 +28,10 @@ impl Start {
             true => runtime.check_start_xml(&self.job, parameters.clone()),
             false => runtime.check_start(&self.job, parameters.clone()),
         })?;
-        let execution = if self.xml {
-            operator.start_xml(&self.job, parameters)?
-        } else {
-            operator.start(&self.job, parameters)?
-        };
+        let execution = waiting_for(session.repository(), || match self.xml {
+            true => operator.start_xml(&self.job, parameters),
+            false => operator.start(&self.job, parameters),
+        })?;
         follow(
             session,
             &operator,
