@@ -34,6 +34,7 @@
 mod commands;
 #[cfg(feature = "console")]
 mod console;
+mod data;
 mod dispatch;
 mod error;
 mod exit_guard;

@@ -3,9 +3,8 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use batch_runtime::context::PersistentData;
 use batch_runtime::execution::{JobExecution, OuterStep};
-use batch_runtime::repository::{ExecutionFilter, RepositoryError};
+use batch_runtime::repository::ExecutionFilter;
 use batch_runtime::{
     BatchStatus, JobExecutionId, JobInstanceId, JobOperator, JobOperatorError, JobParameters,
 };
@@ -13,6 +12,7 @@ use clap::Args;
 use serde_json::json as value;
 
 use super::execution_id;
+use crate::data::data_of;
 use crate::error::CliError;
 use crate::print::{out, outln, printable};
 use crate::session::{Outcome, Session};
@@ -122,20 +122,6 @@ pub(crate) fn to_json(
     let totals = operator.step_totals(execution.id)?;
     shown["totals"] = value!(totals);
     Ok(shown)
-}
-
-/// Returns the data of an execution, and why it cannot be read: another program may have written its context, and the rest can be shown.
-pub(crate) fn data_of(
-    operator: &JobOperator,
-    id: JobExecutionId,
-) -> Result<(PersistentData, Option<String>), JobOperatorError> {
-    match operator.persistent_data(id) {
-        Ok(data) => Ok((data, None)),
-        Err(JobOperatorError::Repository(error @ RepositoryError::Corrupt { .. })) => {
-            Ok((PersistentData::default(), Some(error.to_string())))
-        }
-        Err(error) => Err(error),
-    }
 }
 
 /// Returns the latest execution of the outermost job that runs a job with these parameters; `None` if that is not nested, or if its outer

@@ -14,7 +14,7 @@ use batch_runtime::{
     time::{Clock, SystemClock, elapsed},
 };
 
-use crate::commands::show::data_of;
+use crate::data::data_of;
 use crate::error::CliError;
 use crate::tables::{TOTAL_COLUMNS, or_dash, total_cells};
 

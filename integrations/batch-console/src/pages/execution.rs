@@ -170,12 +170,7 @@ fn read(operator: &JobOperator, id: JobExecutionId, root: &str) -> Result<Data, 
     let drawn = drawn(job.as_ref(), &steps, &Period { begin, now, is_dead }, &link);
     let (listed, unlisted) = without_surplus(&steps, MOST_PARTITIONS);
     let owner = owners::of_execution(&found, state);
-    let data = operator.persistent_data(id);
-    let unreadable = data
-        .as_ref()
-        .err()
-        .map(|error| ("not shown".to_owned(), error.to_string()));
-    let data = data.unwrap_or_default();
+    let (persistent, decisions) = data_of(operator, id);
     let owners = owners::of_partitions(operator, &steps, &listed, owner)?;
     Ok(Data {
         id,
@@ -188,8 +183,8 @@ fn read(operator: &JobOperator, id: JobExecutionId, root: &str) -> Result<Data, 
         file: found.configuration_location.clone().unwrap_or_default(),
         waits_for: state.and_then(|state| state.waits_for),
         parameters: parameters.iter().map(|(name, one)| one.to_text(name)).collect(),
-        persistent: owned(data.iter()).into_iter().chain(unreadable).collect(),
-        decisions: owned(data.decisions()),
+        persistent,
+        decisions,
         message: found.exit_message.clone(),
         resume: resume(&found, is_dead, is_latest, &totals).unwrap_or_default(),
         nested: nested(&steps),
@@ -280,7 +275,18 @@ fn end_at_last_sign(row: &mut ExecutionRow, found: &JobExecution, steps: &[StepE
     row.took = elapsed(row.millis);
 }
 
-fn owned<'a>(texts: impl Iterator<Item = (&'a str, String)>) -> Vec<(String, String)> {
+/// Names with their texts.
+type Pairs = Vec<(String, String)>;
+
+/// Returns the data of an execution, or why it cannot be read, and its decisions.
+fn data_of(operator: &JobOperator, id: JobExecutionId) -> (Pairs, Pairs) {
+    match operator.persistent_data(id) {
+        Ok(data) => (owned(data.iter()), owned(data.decisions())),
+        Err(error) => (vec![("not shown".to_owned(), error.to_string())], Vec::new()),
+    }
+}
+
+fn owned<'a>(texts: impl Iterator<Item = (&'a str, String)>) -> Pairs {
     texts.map(|(name, text)| (name.to_owned(), text)).collect()
 }
 
