@@ -3,7 +3,7 @@
 use std::error::Error;
 
 use super::DatabaseKind;
-use super::error_class::{ErrorClass, class_of};
+use super::diesel::{ErrorClass, class_of};
 use crate::error::{error_chain, one_line};
 use crate::ids::JobExecutionId;
 

@@ -9,7 +9,6 @@ mod conversion;
 mod database_kind;
 mod diesel;
 mod error;
-mod error_class;
 #[cfg(test)]
 mod insert_step;
 mod java_json;
@@ -35,11 +34,10 @@ pub(crate) use context_json::{
 };
 pub use conversion::LayoutConversion;
 pub use database_kind::DatabaseKind;
-pub use diesel::{ChunkTransaction, DatabaseConnection, RepositoryConnection};
+pub use diesel::{ChunkTransaction, DatabaseConnection, ErrorClass, RepositoryConnection};
 pub(crate) use diesel::{Connector, layout_of};
 pub(crate) use error::ClaimError;
 pub use error::RepositoryError;
-pub use error_class::ErrorClass;
 #[cfg(test)]
 pub(crate) use insert_step::InsertStep;
 pub(crate) use java_json::{from_java, to_java};

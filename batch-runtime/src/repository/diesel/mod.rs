@@ -12,6 +12,7 @@ mod backend;
 mod chunk_transaction;
 mod connection;
 mod db_timestamp;
+mod error_class;
 mod fixed_sql;
 mod migrations;
 #[cfg(feature = "mysql")]
@@ -36,6 +37,8 @@ use std::time::Duration;
 
 pub use chunk_transaction::ChunkTransaction;
 pub use connection::{DatabaseConnection, RepositoryConnection};
+pub use error_class::ErrorClass;
+pub(super) use error_class::class_of;
 pub(super) use migrations::current_in;
 pub(crate) use pool::Connector;
 

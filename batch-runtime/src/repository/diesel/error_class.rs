@@ -84,7 +84,7 @@ fn class_of_text(text: &str) -> Option<ErrorClass> {
 }
 
 /// Returns the class of the first error in a chain that has one.
-pub(super) fn class_of(error: &(dyn Error + 'static)) -> Option<ErrorClass> {
+pub(in crate::repository) fn class_of(error: &(dyn Error + 'static)) -> Option<ErrorClass> {
     let mut next = Some(error);
     while let Some(error) = next {
         if let Some(class) = class_of_one(error) {
@@ -137,8 +137,8 @@ fn class_of_statement(error: &DieselError) -> Option<ErrorClass> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::RepositoryError;
     use super::*;
+    use crate::repository::RepositoryError;
 
     fn connect(url: &str, text: &str) -> RepositoryError {
         RepositoryError::Connect {
