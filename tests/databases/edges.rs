@@ -164,7 +164,7 @@ fn parameters() {
         ParameterValue::Long(i64::MIN),
         ParameterValue::Double(f64::MAX),
         ParameterValue::Double(-0.1),
-        ParameterValue::Double(5e-324),
+        ParameterValue::Double(f64::MIN_POSITIVE),
         ParameterValue::Date(Timestamp(-1)),
         ParameterValue::Date(Timestamp(1_704_067_200_123)),
         // 1000-01-01T00:00:00.000Z and 9999-12-31T23:59:59.999Z.

@@ -15,6 +15,7 @@ mod datasets;
 #[cfg(feature = "servers")]
 mod dispatch;
 mod edges;
+#[cfg(feature = "servers")]
 mod exit_codes;
 mod history;
 mod insertables;

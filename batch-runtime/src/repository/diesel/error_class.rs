@@ -105,11 +105,16 @@ fn class_of_one(error: &(dyn Error + 'static)) -> Option<ErrorClass> {
     let error = error.downcast_ref::<io::Error>()?;
     Some(match error.kind() {
         ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem => ErrorClass::Permission,
-        ErrorKind::NotFound | ErrorKind::NotADirectory | ErrorKind::IsADirectory => ErrorClass::Definition,
         ErrorKind::ConnectionRefused | ErrorKind::ConnectionReset | ErrorKind::ConnectionAborted => {
             ErrorClass::Connection
         }
-        _ => ErrorClass::Resource,
+        ErrorKind::StorageFull
+        | ErrorKind::QuotaExceeded
+        | ErrorKind::OutOfMemory
+        | ErrorKind::ResourceBusy
+        | ErrorKind::TimedOut
+        | ErrorKind::WouldBlock => ErrorClass::Resource,
+        _ => ErrorClass::Definition,
     })
 }
 
