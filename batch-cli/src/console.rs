@@ -99,17 +99,13 @@ fn report(
     }
 }
 
-/// Records an action of this user in the audit log, if it is a file.
-///
-/// # Errors
-/// When the file cannot be opened.
-pub(crate) fn record(settings: &ConsoleSettings, action: &str) -> Result<(), CliError> {
-    let Some(file) = &settings.audit_file else {
-        return Ok(());
-    };
+/// Records an action of this user in the audit log, if it is a file. The action is done, so an error is a warning.
+pub(crate) fn record(settings: &ConsoleSettings, action: &str) {
+    let Some(file) = &settings.audit_file else { return };
     let user = std::env::var("USER").unwrap_or_else(|_| "command line".into());
-    let recorded = batch_console::record_action(file, &user, action, "accepted");
-    recorded.map_err(CliError::file("open the audit log", Path::new(file)))
+    if let Err(error) = batch_console::record_action(file, &user, action, "accepted") {
+        tracing::warn!(%error, file, "cannot write the audit log");
+    }
 }
 
 /// Returns the console of a runtime.

@@ -1,4 +1,4 @@
-//! The data of an execution, for those who show it.
+//! The data of an execution, as far as it can be read.
 
 use batch_runtime::context::PersistentData;
 use batch_runtime::repository::RepositoryError;

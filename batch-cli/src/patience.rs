@@ -1,4 +1,4 @@
-//! Says what a command waits for that takes long.
+//! Prints what a slow command waits for.
 
 use std::fmt::Display;
 use std::sync::mpsc::{RecvTimeoutError, channel};
@@ -7,15 +7,16 @@ use std::time::Duration;
 
 use crate::print::errln;
 
-/// The time until it is said.
+/// The time before it is printed.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// Does some work. If that takes longer than two seconds, prints `waiting for ..`, so that nobody takes the command for hung.
+/// Does some work. If that takes longer than two seconds, prints `waiting for ..`: the command does not hang.
 // Spec: CLI-12
 pub(crate) fn waiting_for<T>(what: impl Display, work: impl FnOnce() -> T) -> T {
     let note = format!("waiting for {what}");
     let (working, has_ended) = channel::<()>();
-    thread::spawn(move || {
+    // Without a thread, nothing is printed.
+    let _ = thread::Builder::new().spawn(move || {
         if has_ended.recv_timeout(PATIENCE) == Err(RecvTimeoutError::Timeout) {
             errln!("{note}");
         }

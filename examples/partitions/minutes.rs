@@ -10,7 +10,7 @@ pub(crate) fn add(step: &StepContext, minutes: i64) -> Result<(), UserDataError>
     Ok(())
 }
 
-/// Sends the minutes since its last call. It is called after each commit, on the thread of the partition.
+/// Sends the minutes since its last call. It is called before each commit, on the thread of the partition.
 #[derive(BatchArtifact)]
 struct MinutesLate {
     #[batch_context]
@@ -29,7 +29,7 @@ impl MinutesLate {
 
 /// Sums the minutes of all months, on the thread that waits for the partitions, and sets the step's exit status.
 ///
-/// Payloads of collectors are not stored, so the sum of a process that dies is lost. Here the sum covers all months anyway,
+/// Payloads of collectors are not kept, so the sum of a process that dies is lost. Here the sum covers all months anyway,
 /// because the logical transaction makes a restart load all of them again. (If the process dies between the commit and the
 /// end of the step, the restart has nothing to load, and the exit status stays COMPLETED.) Without a logical transaction the
 /// sum would cover the last execution only.

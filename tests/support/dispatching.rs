@@ -15,7 +15,7 @@ macro_rules! dispatcher_tests {
             use batch_tests::dispatching as cases;
 
             $crate::dispatcher_tests! { @each $fleet;
-                workers_share_the_partitions, each_analyzer_has_its_own_payloads, a_killed_worker_is_replaced, payloads_of_a_killed_worker_are_complete, a_frozen_worker_is_fenced, a_repeated_ticket_is_claimed_once,
+                workers_share_the_partitions, each_analyzer_has_its_own_payloads, a_killed_worker_is_replaced, payloads_of_a_killed_worker_are_complete, payloads_of_a_stopped_job_are_complete, a_frozen_worker_is_fenced, a_repeated_ticket_is_claimed_once,
                 a_ticket_of_an_ended_execution_is_discarded, a_lost_ticket_is_submitted_again, a_job_is_stopped_in_flight, a_stopped_job_starts_no_partitions, a_job_without_workers_is_stopped, a_failed_partition_stops_the_others,
                 a_poisonous_partition_fails, a_poisonous_partition_takes_no_others_along, no_partitions_are_complete_at_once, many_partitions_need_two_workers,
                 a_killed_coordinator_is_relaunched, another_version_is_left_to_others, a_drained_worker_hands_its_partitions_over,
@@ -97,6 +97,27 @@ pub fn payloads_of_a_killed_worker_are_complete(fleet: &Fleet) {
     let shown = job.ends(0);
     assert!(shown.contains(" 100 items, 2 parts"), "{shown}");
     fleet.is_exact(100);
+}
+
+/// A worker hands its partitions back, and the job is stopped before another one takes them: the analyzer gets what was committed.
+///
+/// Spec: DISP-06, DISP-11, SUBJOB-09
+pub fn payloads_of_a_stopped_job_are_complete(fleet: &Fleet) {
+    let mut worker = fleet.worker(&["--slots", "2"]);
+    let mut job = fleet.start(&[LOAD, &["parts=2", "items=5000", "-pace=1"]].concat());
+    until("both partitions have committed", || {
+        (fleet.number("SELECT COUNT(DISTINCT part) AS n FROM processed") == 2).then_some(())
+    });
+    worker.signal("TERM");
+    worker.ends(0);
+    fleet.run(0, &["stop", "1"]);
+    job.ends(3);
+    let committed = fleet.number("SELECT COUNT(*) AS n FROM processed");
+    let exits = "SELECT EXIT_CODE AS text FROM BATCH_STEP_EXECUTION WHERE STEP_NAME = 'load'";
+    assert_eq!(
+        fleet.connect().rows(exits),
+        [format!("{committed} items, 2 parts")]
+    );
 }
 
 /// SIGSTOP for longer than the lease, then SIGCONT: what the first worker still writes is rejected.

@@ -48,8 +48,8 @@ impl Recover {
             crate::console::record(
                 &session.settings.console,
                 &format!("accept-unknown execution {id}: {reason}"),
-            )?;
-            outln!("execution {id} is FAILED: its instance can be resumed");
+            );
+            outln!("the unknown end of execution {id} is accepted as FAILED: its instance can be resumed");
             return Ok(ExitCode::SUCCESS);
         }
         if self.dry_run {

@@ -259,7 +259,7 @@ macro_rules! role_table {
         // No `listeners` element accepts it, but it outlives a step as listeners do: its contexts are set again.
         /// Sends data of a subjob to the analyzer.
         sub_job_collector SubJobCollector { fact: Some(("payload_type", "ItemType")), places: Some(&[]), ..ROLE } [
-            /// Returns the payload for the analyzer; `None` sends nothing. Called after each checkpoint and at the end,
+            /// Returns the payload for the analyzer; `None` sends nothing. Called with each checkpoint, and at the end,
             /// on the thread of the subjob. Required.
             collect_sub_job_data("fn collect(&mut self) -> Result<Option<P>, E>") {
                 shape: Shape::Collect, required: true, usual_names: &["collect", "collect_data"], ..NOTICE

@@ -22,7 +22,7 @@ pub trait PartitionDispatcher: Send + Sync {
     ) -> Result<Box<dyn PartitionChannel>, DispatchError>;
 }
 
-/// The connection of one element to the workers of its partitions. Dropped when all partitions have ended.
+/// The connection of one element to the workers of its partitions. NoSink when all partitions have ended.
 pub trait PartitionChannel {
     /// Submits at least one partition to workers; the rows of the partitions exist. Is called again with a higher `attempt` if a worker has
     /// died, and with the same one if no worker claims a partition, because its ticket may be lost.

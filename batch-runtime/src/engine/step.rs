@@ -1,6 +1,7 @@
 //! One step of a job execution: from its history to its end.
 // Spec: Appendix B.2 and B.3 of the catalogue, steps 1, 2 and 6
 
+use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
@@ -21,8 +22,8 @@ use crate::error::BatchError;
 use crate::execution::{StepCounters, StepExecution};
 use crate::observer::StepEvents;
 use crate::repository::{
-    Additions, ElementState, EndOfStep, Ending, NewStepExecution, OtherEntries, RepositoryError, StepHistory,
-    StepState,
+    ElementState, EndOfStep, Ending, NewStepExecution, OtherEntries, RepositoryError, SideWrites,
+    StepHistory, StepState,
 };
 use crate::secret::Secrets;
 use crate::status::BatchStatus;
@@ -174,8 +175,9 @@ impl StepRunner<'_> {
         if let Some(last) = completed.filter(|_| !self.step.allow_start_if_complete) {
             return Decision::Skip(last);
         }
-        let refusal = last
-            .and_then(unknown_end)
+        let refusal = history
+            .unknown_end()
+            .map(Failure::new)
             .or_else(|| self.start_limit_reached(history))
             .or_else(|| self.partitioned_differently(history, kept))
             .or_else(|| self.started_by_other_program(history))
@@ -291,10 +293,7 @@ impl StepRunner<'_> {
         // A panic outside of the artifacts ends the step, not the thread, so that the end is recorded.
         let ran = body.map_err(Interrupt::from).and_then(|body| {
             let run = || self.run_body(body, execution, state, &mut listeners, &contexts);
-            catch_unwind(AssertUnwindSafe(run)).unwrap_or_else(|payload| {
-                let panic = BatchError::from_panic(payload);
-                Err(Failure::panicked_outside(self.id, &self.secrets(), panic).into())
-            })
+            catch_unwind(AssertUnwindSafe(run)).unwrap_or_else(|payload| Err(self.panicked(payload)))
         });
         // A fenced step returns here: another process may run it, so nothing more is called or recorded.
         let ran = self.end_of_body(ran, execution, &context)?;
@@ -320,6 +319,16 @@ impl StepRunner<'_> {
             follow,
             last: Some(Last::Step(context)),
         })
+    }
+
+    /// Returns the end of the body after a panic outside of the artifacts.
+    fn panicked(&self, payload: Box<dyn Any + Send>) -> Interrupt {
+        let panic = BatchError::from_panic(payload);
+        // Of the chunk whose transaction the panic has rolled back.
+        if let (BoundBody::Chunk(_), Some(collecting)) = (&self.step.body, &self.walk.collecting) {
+            collecting.roll_back();
+        }
+        Failure::panicked_outside(self.id, &self.secrets(), panic).into()
     }
 
     /// Creates the artifacts before the step's context counts as started.
@@ -596,7 +605,7 @@ impl StepRunner<'_> {
             self.promote(context);
         }
         let collecting = self.walk.collecting.as_deref();
-        let additions = Additions {
+        let side_writes = SideWrites {
             data: self.walk.data.pending(),
             payloads: collecting.map(Collecting::reports).unwrap_or_default(),
         };
@@ -605,14 +614,14 @@ impl StepRunner<'_> {
             let end = EndOfStep { ending, next };
             shared
                 .repository
-                .end_step(lease, execution, end, state.as_ref(), &additions)
+                .end_step(lease, execution, end, state.as_ref(), &side_writes)
         };
         let recorded = match self.partition {
             Some(partition) => partition.record(ending.status, &mut write),
             None => write(None),
         };
         if recorded.is_ok() {
-            self.walk.data.committed(additions.data);
+            self.walk.data.committed(side_writes.data);
             if let Some(collecting) = collecting {
                 collecting.committed();
             }
@@ -622,19 +631,6 @@ impl StepRunner<'_> {
             tracing::error!(step = self.id, status = %ending.status, message = ending.message, "cannot record the end of the step");
         })
     }
-}
-
-/// Refuses a step whose last execution is UNKNOWN.
-// Spec: REPO-92
-fn unknown_end(last: &StepExecution) -> Option<Failure> {
-    let execution = last.job_execution_id;
-    (last.status == BatchStatus::Unknown).then(|| {
-        Failure::new(format!(
-            "the status of `{}` in execution {execution} is UNKNOWN: its end could not be recorded, and it may have written what no checkpoint \
-             shows; check what it has written, then accept it with `recover --accept-unknown {execution} --reason TEXT`",
-            last.step_name
-        ))
-    })
 }
 
 /// Returns whether the last chunk of a partition has recorded its end.

@@ -119,8 +119,8 @@ impl JobOperator {
         }
     }
 
-    /// Accepts an execution whose status is UNKNOWN, or that of one of its steps: Spring Batch could not record its end. The caller has checked
-    /// what it has written. It becomes FAILED, as do these steps, with `reason` in their messages, and its instance can be resumed.
+    /// Accepts an execution that is UNKNOWN, or that has a step that is: Spring Batch could not record its end. The caller has checked what it
+    /// has written. What is UNKNOWN becomes FAILED, with `reason` in its message, and the instance can be resumed.
     ///
     /// # Errors
     /// `NoSuchJobExecution`; `JobExecutionNotUnknown`.

@@ -92,7 +92,7 @@ impl RepositoryError {
             Self::Connect { url, source, .. }
                 if DatabaseKind::named_in(url) == Some(DatabaseKind::Sqlite) =>
             {
-                let text = source.to_string();
+                let text = source.to_string().to_lowercase();
                 match text.contains("is full") || text.contains("locked") || text.contains("busy") {
                     true => ErrorClass::Resource,
                     // A file that cannot be opened is the wrong one.
@@ -107,7 +107,7 @@ impl RepositoryError {
         }
     }
 
-    /// Returns whether the same call may succeed later, although nobody changes anything: by the [class](Self::class) of the error.
+    /// Returns whether the same call may succeed later without a change: by the [class](Self::class) of the error.
     pub fn is_temporary(&self) -> bool {
         self.class().is_temporary()
     }

@@ -43,10 +43,10 @@ pub(crate) use insert_step::InsertStep;
 pub(crate) use java_json::{from_java, to_java};
 pub(crate) use observation::{HolderState, LeaseKey, Observations};
 pub(crate) use records::{
-    AbandonOutcome, AcceptOutcome, Additions, ChunkCommit, Claim, ClaimRequest, ClaimedPartition,
-    Concurrency, DeathOutcome, EndOfStep, Ending, InnerSteps, Inserted, KeptState, LaunchPhase, LaunchRow,
-    Lease, NewNotification, NewStepExecution, NextNotification, PartitionFinding, PartitionReport,
-    PartitionState, PayloadKey, QueuedNotification, QueuedPartition, Signals, StepHistory, StopOutcome,
+    AbandonOutcome, AcceptOutcome, ChunkCommit, Claim, ClaimRequest, ClaimedPartition, Concurrency,
+    DeathOutcome, EndOfStep, Ending, InnerSteps, Inserted, KeptState, LaunchPhase, LaunchRow, Lease,
+    NewNotification, NewStepExecution, NextNotification, PartitionFinding, PartitionReport, PartitionState,
+    PayloadKey, QueuedNotification, QueuedPartition, SideWrites, Signals, StepHistory, StopOutcome,
     TakenLaunch, Target, TurnOutcome, WithdrawOutcome, WorkerRow,
 };
 pub use records::{ExecutionFilter, RepositorySize};

@@ -7,7 +7,8 @@ use crate::error::BatchError;
 /// Makes a type a subjob collector, which sends data of a subjob to the analyzer, from the thread of the subjob.
 ///
 /// It is called with each checkpoint of a chunk step, before the commit, and its payload is committed with the checkpoint: if that is rolled
-/// back, the payload is, too. It is called once more before the end of the step is recorded.
+/// back, the payload is, too. It is called once more before the end of the step is recorded. What it keeps for a later call belongs into the
+/// persistent user data of the step, which is committed with the checkpoint; its fields do not survive the process.
 ///
 /// Takes the arguments of [every artifact attribute](crate#artifact-attributes).
 ///

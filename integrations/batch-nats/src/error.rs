@@ -32,7 +32,7 @@ pub enum NatsError {
         /// The cause, and what to do.
         problem: String,
     },
-    /// The streams cannot be created or used.
+    /// The stream cannot be created or used.
     #[error("cannot use the stream `{stream}` of the NATS server {server}: {problem}")]
     Stream {
         /// The stream.

@@ -14,7 +14,7 @@
 //! ```
 //!
 //! Coordinators and workers are programs of `batch-runtime` with the same repository. The repository decides who runs a partition, and how it
-//! has ended; NATS carries tickets to workers, and says which partitions have ended. What it loses costs time, and no record.
+//! has ended; NATS carries tickets to workers, and reports of ends back. What it loses costs time, and no record.
 //!
 //! On the server there is a stream, which the first program creates: `BATCH_PARTITIONS`, a work queue with a durable consumer for each
 //! queue of workers, whose tickets expire after 7 days. With a [prefix](NatsTransport::connect) it has another name, so that several

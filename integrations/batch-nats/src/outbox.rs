@@ -75,7 +75,7 @@ impl Outbox {
         });
     }
 
-    /// Sends the end of a partition: at once, or together with others, if many partitions end. Each message costs the server a write.
+    /// Sends the end of a partition: at once, or together with others, if many partitions end.
     pub(crate) fn end(&self, end: End) {
         let mut ends = lock(&self.ends);
         if ends.waiting.is_empty() {
@@ -162,7 +162,7 @@ async fn hint(jetstream: &Context, subject: String, report: &Report) {
         Err(error) => return tracing::error!(%error, "cannot write the report"),
     };
     if let Err(error) = sent {
-        tracing::debug!(%error, "a coordinator finds the end of a partition in the repository");
+        tracing::debug!(%error, "a report is not sent; the coordinator finds ends in the repository");
     }
 }
 

@@ -16,7 +16,7 @@ use crate::engine::limits::check_size;
 use crate::error::BatchError;
 use crate::execution::{StepCounters, StepExecution};
 use crate::observer::{ItemPhase, JobEventKind};
-use crate::repository::{Additions, ChunkCommit, EndOfStep, Ending, RepositoryError};
+use crate::repository::{ChunkCommit, EndOfStep, Ending, RepositoryError, SideWrites};
 use crate::role::CheckpointAlgorithm;
 use crate::status::BatchStatus;
 
@@ -67,7 +67,7 @@ impl ChunkRunner<'_> {
         if end == IntervalEnd::CheckpointDue {
             self.read_ahead(interval)?;
             // The last one is durable before the writer completes its output.
-            // A collector may act on a commit, which a loss of power must not take back.
+            // The payload of a collector is sent after the commit, which a loss of power must not undo.
             if self.chunk.rewindable && self.env.collecting.is_none() {
                 interval.tx.relax();
             }
@@ -185,6 +185,7 @@ impl ChunkRunner<'_> {
             // Its payload is committed with the checkpoint, so it sees the counters of the checkpoint.
             env.context.set_counters(counters);
             collecting.collect(contexts)?;
+            env.context.set_counters(interval.step.counters);
         }
         interval.state.user_data = env.context.persistent_info();
         if let Some(by_class) = self.faults.budget.changed_classes() {
@@ -253,7 +254,7 @@ impl ChunkRunner<'_> {
             .renewal_due()
             .then(|| (Instant::now(), &env.running.lease));
         let lease = renewal.map(|(_, lease)| lease);
-        let additions = Additions {
+        let side_writes = SideWrites {
             data: env.data.pending(),
             payloads: env
                 .collecting
@@ -267,7 +268,7 @@ impl ChunkRunner<'_> {
             let commit = ChunkCommit {
                 counters,
                 state,
-                additions: &additions,
+                side_writes: &side_writes,
                 renew: lease,
                 end: ends.as_ref().map(|(_, ending)| EndOfStep { ending, next }),
             };
@@ -277,13 +278,14 @@ impl ChunkRunner<'_> {
             Some((partition, ending)) => partition.record(ending.status, &mut commit)?,
             None => commit(None)?,
         }
-        env.data.committed(additions.data);
-        if let Some((collecting, _)) = env.collecting {
-            collecting.committed();
-        }
+        env.data.committed(side_writes.data);
         // A failed commit has rolled the renewal back.
         if let Some((asked, _)) = renewal {
             env.running.renewed(asked);
+        }
+        // Last, because it may wait for the analyzer.
+        if let Some((collecting, _)) = env.collecting {
+            collecting.committed();
         }
         Ok(())
     }

@@ -8,7 +8,7 @@ use crate::dispatch::PartitionTicket;
 use crate::engine::body::PartitionRecorder;
 use crate::engine::threads::{Worker, lock};
 use crate::execution::StepExecution;
-use crate::repository::{Additions, EndOfStep, Ending, RepositoryError, StepState};
+use crate::repository::{EndOfStep, Ending, RepositoryError, SideWrites, StepState};
 use crate::status::BatchStatus;
 
 /// Records the end of a partition.
@@ -34,7 +34,7 @@ impl<'e> PartitionEnd<'e> {
         }
     }
 
-    /// Records the end of a partition in a separate transaction, with its stored state and `additions`.
+    /// Records the end of a partition in a separate transaction, with its stored state and `side_writes`.
     ///
     /// # Errors
     /// See `PartitionRecorder`.
@@ -43,13 +43,13 @@ impl<'e> PartitionEnd<'e> {
         row: &mut StepExecution,
         ending: &Ending,
         state: Option<&StepState>,
-        additions: &Additions,
+        side_writes: &SideWrites,
     ) -> Result<(), RepositoryError> {
         let shared = self.element.walk.shared;
         let write = &mut |next: Option<&mut StepExecution>| {
             let lease = &shared.running.lease;
             let end = EndOfStep { ending, next };
-            shared.repository.end_step(lease, row, end, state, additions)
+            shared.repository.end_step(lease, row, end, state, side_writes)
         };
         match state.is_some_and(|state| state.termination.is_some()) {
             // The job ends.

@@ -18,14 +18,14 @@ use crate::repository::{ClaimedPartition, JobRepository, PartitionReport, Payloa
 const INTERVAL: Duration = Duration::from_millis(500);
 
 /// The side of a worker.
-pub(super) struct ToRepository {
+pub(super) struct RepositorySink {
     job_execution: JobExecutionId,
     partition: StepExecutionId,
     claim: i64,
     sent: AtomicU64,
 }
 
-impl ToRepository {
+impl RepositorySink {
     pub(super) fn new(claimed: &ClaimedPartition) -> Self {
         Self {
             job_execution: claimed.lease.execution_id,
@@ -36,7 +36,7 @@ impl ToRepository {
     }
 }
 
-impl CollectorSink for ToRepository {
+impl CollectorSink for RepositorySink {
     fn report(&self, data: &CollectorData) -> Result<Option<PartitionReport>, Failure> {
         let report = serde_json::to_string(data)
             .map_err(|error| Failure::new(format!("cannot write the payload of the collector: {error}")))?;
@@ -54,9 +54,9 @@ impl CollectorSink for ToRepository {
 
 /// Drops payloads, because there is no analyzer.
 // Spec: SUBJOB-14
-pub(super) struct Dropped;
+pub(super) struct NoSink;
 
-impl CollectorSink for Dropped {
+impl CollectorSink for NoSink {
     fn report(&self, _data: &CollectorData) -> Result<Option<PartitionReport>, Failure> {
         Ok(None)
     }

@@ -62,7 +62,7 @@ pub(super) enum Received {
 
 /// An action for a partition.
 pub(super) enum PartitionAction {
-    /// Its row has ended, and no report will arrive.
+    /// Its row has ended.
     NoteEnd(StepExecutionId),
     /// Its worker may be dead.
     Reopen(StepExecutionId),

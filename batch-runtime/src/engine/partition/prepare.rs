@@ -35,13 +35,13 @@ impl PartitionedElement<'_> {
             let is_new = history.last.as_ref().is_none_or(|last| {
                 last.job_execution_id != lease.execution_id && last.status != BatchStatus::Completed
             });
-            (is_new && history.lost_checkpoint().is_none()).then(|| history.state.clone())
+            (is_new && history.cannot_resume().is_none()).then(|| history.state.clone())
         };
         let (history, inserted) = repository.insert_step(lease, &new, &begins)?;
         if let Some((row, state)) = inserted {
             return Ok(self.ready(number, row, is_here.then_some((state, history.counters()))));
         }
-        if let Some(lost) = history.lost_checkpoint() {
+        if let Some(lost) = history.cannot_resume() {
             let outcome = Outcome::Failed(Failure::new(lost));
             return Ok(Preparation::Settled(outcome, BatchStatus::Failed.to_string()));
         }

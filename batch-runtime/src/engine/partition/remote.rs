@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::next::PartitionEnd;
-use super::payloads::{Dropped, ToRepository};
+use super::payloads::{NoSink, RepositorySink};
 use super::{PartitionedElement, Prepared};
 use crate::artifact::ContextScope;
 use crate::context::{FlowContext, JobContext, RuntimeRef, SplitContext};
@@ -18,7 +18,7 @@ use crate::engine::threads::{CollectorSink, Running};
 use crate::engine::walk::{Shared, Walk};
 use crate::execution::StepCounters;
 use crate::job_data::JobData;
-use crate::repository::{Additions, ClaimedPartition, EndOfStep, Ending, JobRepository, RepositoryError};
+use crate::repository::{ClaimedPartition, EndOfStep, Ending, JobRepository, RepositoryError, SideWrites};
 use crate::status::BatchStatus;
 
 /// A partition that a worker process has claimed, with its job.
@@ -188,8 +188,8 @@ impl RemotePartition {
             earlier,
         };
         let sink: Arc<dyn CollectorSink> = match element.bound.subjobs.analyzer.is_some() {
-            true => Arc::new(ToRepository::new(&self.claimed)),
-            false => Arc::new(Dropped),
+            true => Arc::new(RepositorySink::new(&self.claimed)),
+            false => Arc::new(NoSink),
         };
         let ended = element.run_claimed(&element.walk.worker, &sink, &end, &mut prepared)?;
         Ok(ended.outcome.status())
@@ -204,7 +204,7 @@ impl RemotePartition {
         };
         let lease = &self.running.lease;
         self.repository
-            .end_step(lease, &mut row, end, None, &Additions::default())?;
+            .end_step(lease, &mut row, end, None, &SideWrites::default())?;
         Ok(BatchStatus::Failed)
     }
 }

@@ -68,9 +68,10 @@ impl Supervisor<'_, '_> {
         }
         // The row is STARTING again, and no worker will end it.
         if self.has_to_stop() {
-            let ending = Ending::of(BatchStatus::Stopped, String::new());
-            let id = ticket.step_execution;
-            return self.note(id, self.element.end(id, &ending));
+            return self.end(
+                ticket.step_execution,
+                &Ending::of(BatchStatus::Stopped, String::new()),
+            );
         }
         tracing::warn!(step_execution = %ticket.step_execution, "the worker of a partition is dead; submitting it again");
         self.submit(vec![PartitionTicket {

@@ -19,7 +19,7 @@ use crate::engine::walk::{Walk, data_of};
 
 use crate::execution::{StepCounters, StepExecution};
 use crate::observer::{StepBody, StepEvents};
-use crate::repository::{Additions, Ending, InnerSteps, RepositoryError, StepState};
+use crate::repository::{Ending, InnerSteps, RepositoryError, SideWrites, StepState};
 use crate::status::BatchStatus;
 
 impl PartitionedElement<'_> {
@@ -142,7 +142,7 @@ impl PartitionedElement<'_> {
             .running
             .events
             .step_started(self.id, row, true, body, StepCounters::default());
-        end.record_row(row, &ending, None, &Additions::default())?;
+        end.record_row(row, &ending, None, &SideWrites::default())?;
         events.ended(&ending, row.counters);
         Ok(ElementEnd::failed(Failure::new(problem)))
     }
@@ -173,11 +173,11 @@ impl PartitionedElement<'_> {
             termination: termination.map_err(|_| RepositoryError::Fault)?,
             ..StepState::default()
         };
-        let additions = Additions {
+        let side_writes = SideWrites {
             payloads: collecting.map(Collecting::reports).unwrap_or_default(),
-            ..Additions::default()
+            ..SideWrites::default()
         };
-        end.record_row(row, &ending, Some(&state), &additions)?;
+        end.record_row(row, &ending, Some(&state), &side_writes)?;
         events.ended(&ending, row.counters);
         Ok(match failure {
             Some(failure) => ElementEnd {

@@ -23,7 +23,9 @@ use crate::error::error_chain;
 use crate::execution::StepExecution;
 use crate::ids::StepExecutionId;
 use crate::observer::JobEventKind;
-use crate::repository::{Additions, ElementState, EndOfStep, Ending, InnerSteps, RepositoryError, StepState};
+use crate::repository::{
+    ElementState, EndOfStep, Ending, InnerSteps, RepositoryError, SideWrites, StepState,
+};
 use crate::status::BatchStatus;
 use crate::thread;
 use crate::transition::Termination;
@@ -158,7 +160,7 @@ impl PartitionedElement<'_> {
             }
             let end = EndOfStep { ending, next: None };
             let lease = &self.walk.shared.running.lease;
-            repository.end_step(lease, &mut row, end, None, &Additions::default())?;
+            repository.end_step(lease, &mut row, end, None, &SideWrites::default())?;
         }
         self.ended(&row, &state)
     }
@@ -499,7 +501,9 @@ impl<'s, 'a> Supervisor<'s, 'a> {
             Ok(payloads) => payloads
                 .into_iter()
                 .for_each(|payload| self.analysis.data(payload)),
-            Err(error) if have_ended => drop(self.outcomes.broken.get_or_insert(error)),
+            Err(error) if have_ended || matches!(error, RepositoryError::Corrupt { .. }) => {
+                self.outcomes.broken.get_or_insert(error);
+            }
             // They are read at the end, too.
             Err(error) => tracing::debug!(%error, "cannot read the payloads of collectors"),
         }
@@ -532,9 +536,15 @@ impl<'s, 'a> Supervisor<'s, 'a> {
     fn end_unclaimed(&mut self, id: StepExecutionId) {
         // A worker may be about to claim it, and only one of the two can.
         if self.element.claim_from_workers(id) && self.submitted.remove(&id).is_some() {
-            let ending = Ending::of(BatchStatus::Stopped, String::new());
-            self.note(id, self.element.end(id, &ending));
+            self.end(id, &Ending::of(BatchStatus::Stopped, String::new()));
         }
+    }
+
+    /// Ends a partition that no worker runs. An earlier worker may have committed payloads.
+    pub(super) fn end(&mut self, id: StepExecutionId, ending: &Ending) {
+        let ended = self.element.end(id, ending);
+        self.pass_payloads(&[id], true);
+        self.note(id, ended);
     }
 
     /// Submits a partition whose ticket may be lost.
@@ -548,10 +558,7 @@ impl<'s, 'a> Supervisor<'s, 'a> {
 
     /// Ends a partition as FAILED.
     pub(super) fn fail(&mut self, id: StepExecutionId, problem: String) {
-        let ending = Ending::of(BatchStatus::Failed, problem);
-        let ended = self.element.end(id, &ending);
-        self.pass_payloads(&[id], true);
-        self.note(id, ended);
+        self.end(id, &Ending::of(BatchStatus::Failed, problem));
     }
 
     /// Counts the end of a partition.

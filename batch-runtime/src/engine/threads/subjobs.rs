@@ -56,12 +56,12 @@ pub(crate) trait CollectorSink: Send + Sync {
 }
 
 /// Sends payloads to the thread that waits for the subjob, which receives until the subjob has ended.
-struct ToParent {
+struct ParentSink {
     parent: Sender<Report>,
     position: usize,
 }
 
-impl CollectorSink for ToParent {
+impl CollectorSink for ParentSink {
     fn report(&self, _data: &CollectorData) -> Result<Option<PartitionReport>, Failure> {
         Ok(None)
     }
@@ -132,7 +132,7 @@ impl<'c, 'scope> SubjobThreads<'c, 'scope> {
             of_thread.runs_here();
             let mut next = Some(first);
             while let Some((position, subjob)) = next.take() {
-                let sink: Arc<dyn CollectorSink> = Arc::new(ToParent {
+                let sink: Arc<dyn CollectorSink> = Arc::new(ParentSink {
                     parent: sender.clone(),
                     position,
                 });
@@ -357,7 +357,7 @@ pub(crate) struct Collecting {
 #[derive(Default)]
 struct Waiting {
     payloads: Vec<Payload>,
-    /// The number of those that a rollback of a chunk does not take back.
+    /// The number of those that a rollback of a chunk does not discard.
     kept: usize,
 }
 
@@ -434,7 +434,7 @@ impl Collecting {
         self.send(waiting.payloads);
     }
 
-    /// Takes back the payloads of a chunk that was rolled back.
+    /// Discards the payloads of a chunk that was rolled back.
     pub(in crate::engine) fn roll_back(&self) {
         let mut waiting = lock(&self.waiting);
         let kept = waiting.kept;

@@ -27,13 +27,13 @@ pub enum ErrorClass {
 }
 
 impl ErrorClass {
-    /// Returns whether the same call may succeed later, although nobody changes anything.
+    /// Returns whether the same call may succeed later without a change.
     pub fn is_temporary(self) -> bool {
         matches!(self, Self::Connection | Self::Resource)
     }
 }
 
-/// Texts of errors, in lower case.
+/// Texts of errors, in lower case. A server that is read-only is the wrong one, also if it is so for the time of a failover only.
 const TEXTS: [(ErrorClass, &[&str]); 3] = [
     (
         ErrorClass::Permission,
@@ -71,6 +71,7 @@ const TEXTS: [(ErrorClass, &[&str]); 3] = [
             "incorrect string value",
             "out of range",
             "too long",
+            "malformed",
         ],
     ),
 ];
@@ -105,15 +106,22 @@ fn class_of_one(error: &(dyn Error + 'static)) -> Option<ErrorClass> {
     let error = error.downcast_ref::<io::Error>()?;
     Some(match error.kind() {
         ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem => ErrorClass::Permission,
-        ErrorKind::ConnectionRefused | ErrorKind::ConnectionReset | ErrorKind::ConnectionAborted => {
-            ErrorClass::Connection
-        }
+        ErrorKind::ConnectionRefused
+        | ErrorKind::ConnectionReset
+        | ErrorKind::ConnectionAborted
+        | ErrorKind::NotConnected
+        | ErrorKind::BrokenPipe
+        | ErrorKind::UnexpectedEof
+        | ErrorKind::HostUnreachable
+        | ErrorKind::NetworkUnreachable
+        | ErrorKind::NetworkDown => ErrorClass::Connection,
         ErrorKind::StorageFull
         | ErrorKind::QuotaExceeded
         | ErrorKind::OutOfMemory
         | ErrorKind::ResourceBusy
         | ErrorKind::TimedOut
-        | ErrorKind::WouldBlock => ErrorClass::Resource,
+        | ErrorKind::WouldBlock
+        | ErrorKind::Interrupted => ErrorClass::Resource,
         _ => ErrorClass::Definition,
     })
 }

@@ -120,6 +120,7 @@ impl OperatorStore for MemoryRepository {
             row.version += 1;
             row.status = BatchStatus::Failed;
             row.exit_message = accepted(&row.exit_message);
+            row.ended = row.ended.or(Some(now));
             row.last_updated = now;
             outcome = AcceptOutcome::Accepted;
         }
@@ -131,6 +132,7 @@ impl OperatorStore for MemoryRepository {
             row.version += 1;
             row.status = BatchStatus::Failed;
             row.exit_message = accepted(&row.exit_message);
+            row.ended = row.ended.or(Some(now));
             row.last_updated = now;
             outcome = AcceptOutcome::Accepted;
         }

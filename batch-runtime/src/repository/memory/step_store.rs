@@ -11,8 +11,8 @@ use crate::execution::StepExecution;
 use crate::ids::{JobExecutionId, JobInstanceId, StepExecutionId};
 use crate::repository::rules::{self, StepRun};
 use crate::repository::{
-    Additions, ChunkCommit, ChunkTransaction, DataChanges, EndOfStep, Ending, Inserted, Lease, MAX_VARCHAR,
-    NewStepExecution, Result, StepHistory, StepState, StepStore,
+    ChunkCommit, ChunkTransaction, DataChanges, EndOfStep, Ending, Inserted, Lease, MAX_VARCHAR,
+    NewStepExecution, Result, SideWrites, StepHistory, StepState, StepStore,
 };
 use crate::status::BatchStatus;
 
@@ -121,7 +121,7 @@ impl StepStore for MemoryRepository {
         let ChunkCommit {
             counters,
             state,
-            additions,
+            side_writes,
             renew,
             end,
         } = commit;
@@ -132,7 +132,7 @@ impl StepStore for MemoryRepository {
             drop(self.shared().step_at(next, ACTION)?);
         }
         let now = self.now();
-        self.change_data_of(step, &additions.data, renew, ACTION)?;
+        self.change_data_of(step, &side_writes.data, renew, ACTION)?;
         let tables = self.shared();
         let mut stored = tables.step_at(step, ACTION)?;
         if let Some(lease) = renew {
@@ -160,7 +160,7 @@ impl StepStore for MemoryRepository {
         step: &mut StepExecution,
         end: EndOfStep<'_>,
         state: Option<&StepState>,
-        additions: &Additions,
+        side_writes: &SideWrites,
     ) -> Result<()> {
         const ACTION: &str = "record the end of the step execution";
         let EndOfStep { ending, next } = end;
@@ -168,7 +168,7 @@ impl StepStore for MemoryRepository {
         if let Some(next) = &next {
             drop(self.shared().step_at(next, ACTION)?);
         }
-        self.change_data_of(step, &additions.data, None, ACTION)?;
+        self.change_data_of(step, &side_writes.data, None, ACTION)?;
         let tables = self.shared();
         let mut stored = tables.step_at(step, ACTION)?;
         let waiting = next.as_deref().map(|next| tables.step_at(next, ACTION));

@@ -17,9 +17,9 @@ use crate::ids::{JobExecutionId, JobInstanceId, StepExecutionId};
 use crate::notify::{NotificationEvent, NotificationRules, NotificationTarget};
 use crate::parameters::JobParameters;
 use crate::repository::{
-    Additions, ArchivedInstance, ChunkCommit, ClaimError, ClaimRequest, Concurrency, DataChanges,
-    DeathOutcome, ElementBefore, ElementKind, ElementState, EndOfStep, Ending, ExecutionFilter, InsertStep,
-    JobRepository, JobStore, Lease, RepositoryConfig, RepositoryFormat, RestartPosition, Result, StepState,
+    ArchivedInstance, ChunkCommit, ClaimError, ClaimRequest, Concurrency, DataChanges, DeathOutcome,
+    ElementBefore, ElementKind, ElementState, EndOfStep, Ending, ExecutionFilter, InsertStep, JobRepository,
+    JobStore, Lease, RepositoryConfig, RepositoryFormat, RestartPosition, Result, SideWrites, StepState,
     StepStore, StoredContext, Target, open,
 };
 use crate::status::BatchStatus;
@@ -255,9 +255,9 @@ impl Side {
             ..StepCounters::default()
         });
         let renew = random.is_rare().then_some(&*lease);
-        let additions = Additions {
+        let side_writes = SideWrites {
             data: data(random),
-            ..Additions::default()
+            ..SideWrites::default()
         };
         let end = EndOfStep {
             ending: &ending,
@@ -268,7 +268,7 @@ impl Side {
             3 => shown(repository.step(step.id)),
             4 => {
                 let state = renew.is_none().then_some(&state);
-                shown(repository.end_step(lease, step, end, state, &additions))
+                shown(repository.end_step(lease, step, end, state, &side_writes))
             }
             _ => {
                 let mut tx = repository.begin_chunk();
@@ -276,7 +276,7 @@ impl Side {
                 let commit = ChunkCommit {
                     counters,
                     state: &state,
-                    additions: &additions,
+                    side_writes: &side_writes,
                     renew,
                     end,
                 };
@@ -551,7 +551,7 @@ fn commits_of_different_steps_do_not_wait_for_each_other() {
         let commit = ChunkCommit {
             counters,
             state: &state,
-            additions: &Additions::default(),
+            side_writes: &SideWrites::default(),
             renew: Some(&lease),
             end: None,
         };

@@ -16,4 +16,4 @@ pub(crate) use partition::{
     ClaimedPartition, InnerSteps, PartitionFinding, PartitionReport, PartitionState, PayloadKey,
     QueuedPartition, Signals, WorkerRow,
 };
-pub(crate) use step::{Additions, ChunkCommit, EndOfStep, Inserted, NewStepExecution, StepHistory};
+pub(crate) use step::{ChunkCommit, EndOfStep, Inserted, NewStepExecution, SideWrites, StepHistory};

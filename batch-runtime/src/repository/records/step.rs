@@ -18,15 +18,15 @@ pub(crate) struct EndOfStep<'a> {
 
 /// What a transaction stores beside the rows of a step execution.
 #[derive(Debug, Default)]
-pub(crate) struct Additions {
+pub(crate) struct SideWrites {
     /// The changed data of the job.
     pub(crate) data: DataChanges,
     /// The payloads of a collector, for the coordinator of a partition.
     pub(crate) payloads: Vec<PartitionReport>,
 }
 
-impl Additions {
-    pub(crate) fn are_none(&self) -> bool {
+impl SideWrites {
+    pub(crate) fn is_empty(&self) -> bool {
         self.data.is_empty() && self.payloads.is_empty()
     }
 }
@@ -38,7 +38,7 @@ pub(crate) struct ChunkCommit<'a> {
     pub(crate) counters: StepCounters,
     /// The checkpoints and the user data.
     pub(crate) state: &'a StepState,
-    pub(crate) additions: &'a Additions,
+    pub(crate) side_writes: &'a SideWrites,
     /// The lease to extend.
     pub(crate) renew: Option<&'a Lease>,
     /// The end of the step execution, if nothing is left to do after this chunk.
@@ -71,6 +71,26 @@ impl StepHistory {
         let last = self.last.as_ref().filter(|_| self.state.has_position());
         let last = last.map_or(StepCounters::default(), |last| last.counters);
         self.before.plus(last)
+    }
+
+    /// Returns why a partition cannot be resumed.
+    pub(crate) fn cannot_resume(&self) -> Option<String> {
+        self.unknown_end().or_else(|| self.lost_checkpoint())
+    }
+
+    /// Returns the problem if the last execution is UNKNOWN.
+    // Spec: REPO-92
+    pub(crate) fn unknown_end(&self) -> Option<String> {
+        let last = self
+            .last
+            .as_ref()
+            .filter(|last| last.status == BatchStatus::Unknown)?;
+        let execution = last.job_execution_id;
+        Some(format!(
+            "the status of `{}` in execution {execution} is UNKNOWN: its end could not be recorded, and it may have written what no checkpoint \
+             shows; check what it has written, then accept it with `recover --accept-unknown {execution} --reason TEXT`",
+            last.step_name
+        ))
     }
 
     /// Returns the problem if chunks were committed, but the checkpoint that they left is lost: to start without it would

@@ -51,7 +51,7 @@ pub(crate) trait QueueStore: Send + Sync {
     fn take_reports(&self, partitions: &[StepExecutionId]) -> Result<Vec<PartitionReport>>;
 
     /// Returns the payloads of partitions that follow those with these keys, in the order of each partition, and removes them. An error of
-    /// the removal is not reported: the keys tell what was returned.
+    /// the removal is not reported: the keys identify what was returned.
     fn take_payloads(&self, after: &BTreeMap<StepExecutionId, PayloadKey>) -> Result<Vec<PartitionReport>>;
 
     /// Returns how submitted partitions look to their coordinator: those that are not being run by a worker that is alive.

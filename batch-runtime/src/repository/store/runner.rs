@@ -6,8 +6,8 @@ use std::time::Duration;
 use crate::execution::{JobExecution, StepExecution};
 use crate::ids::{JobExecutionId, JobInstanceId, StepExecutionId};
 use crate::repository::{
-    Additions, ChunkCommit, ChunkTransaction, Claim, ClaimError, ClaimRequest, Connector, DataChanges,
-    ElementState, EndOfStep, Ending, Inserted, KeptState, Lease, NewStepExecution, RepositoryFormat, Result,
+    ChunkCommit, ChunkTransaction, Claim, ClaimError, ClaimRequest, Connector, DataChanges, ElementState,
+    EndOfStep, Ending, Inserted, KeptState, Lease, NewStepExecution, RepositoryFormat, Result, SideWrites,
     Signals, StepHistory, StepState, TurnOutcome,
 };
 
@@ -137,7 +137,7 @@ pub(crate) trait StepStore: Send + Sync {
         commit: ChunkCommit<'_>,
     ) -> Result<()>;
 
-    /// Writes the end of a step execution with its counters, its state if given, and `additions`. If it is the partition
+    /// Writes the end of a step execution with its counters, its state if given, and `side_writes`. If it is the partition
     /// that the lease is for, releases that lease. In the same transaction, makes the row of the next partition STARTED, if neither row
     /// has changed meanwhile.
     fn end_step(
@@ -146,6 +146,6 @@ pub(crate) trait StepStore: Send + Sync {
         step: &mut StepExecution,
         end: EndOfStep<'_>,
         state: Option<&StepState>,
-        additions: &Additions,
+        side_writes: &SideWrites,
     ) -> Result<()>;
 }

@@ -18,6 +18,7 @@ use crate::execution::{JobExecution, JobInstance, StepExecution};
 use crate::ids::{JobExecutionId, JobInstanceId, StepExecutionId};
 use crate::parameters::JobParameters;
 use crate::repository::diesel::backend::Backend;
+use crate::repository::diesel::db_timestamp::DbTimestamp;
 use crate::repository::diesel::pool::{Tx, ensure_known};
 use crate::repository::diesel::session::RunQueryDsl;
 use crate::repository::diesel::update::update;
@@ -30,6 +31,9 @@ use crate::status::BatchStatus;
 
 /// The number of executions whose contexts show how other programs write them.
 const LATEST: i64 = 20;
+
+/// The id of an execution or step execution that is UNKNOWN, its message, and its end.
+type UnknownEnd = (i64, Option<String>, Option<DbTimestamp>);
 
 impl OperatorStore for Repository {
     fn holder_state(&self, execution: JobExecutionId) -> Result<Option<HolderState>> {
@@ -204,13 +208,21 @@ impl OperatorStore for Repository {
             let of_job = job_execution::table
                 .find(id.0)
                 .filter(job_execution::status.eq(UNKNOWN))
-                .select((job_execution::job_execution_id, job_execution::exit_message));
+                .select((
+                    job_execution::job_execution_id,
+                    job_execution::exit_message,
+                    job_execution::end_time,
+                ));
             let of_steps = step_execution::table
                 .filter(step_execution::job_execution_id.eq(id.0))
                 .filter(step_execution::status.eq(UNKNOWN))
-                .select((step_execution::step_execution_id, step_execution::exit_message));
-            let jobs: Vec<(i64, Option<String>)> = of_job.load(connection)?;
-            let steps: Vec<(i64, Option<String>)> = of_steps.load(connection)?;
+                .select((
+                    step_execution::step_execution_id,
+                    step_execution::exit_message,
+                    step_execution::end_time,
+                ));
+            let jobs: Vec<UnknownEnd> = of_job.load(connection)?;
+            let steps: Vec<UnknownEnd> = of_steps.load(connection)?;
             if jobs.is_empty() && steps.is_empty() && !in_doubt {
                 return Ok(Some(AcceptOutcome::Known));
             }
@@ -218,23 +230,25 @@ impl OperatorStore for Repository {
                 let message = rules::accepted_message(reason, &message.unwrap_or_default());
                 stored_message(&message, self.settings.format.max_varchar)
             };
-            // An execution in this status has ended, and no instance with it is claimed.
-            for (id, message) in jobs {
+            // No instance with such an execution is claimed.
+            for (id, message, ended) in jobs {
                 update(job_execution::table.find(id))
                     .set((
                         job_execution::version.eq(job_execution::version + 1),
                         job_execution::status.eq(BatchStatus::Failed.as_str()),
                         job_execution::exit_message.eq(accepted(message)),
+                        job_execution::end_time.eq(ended.unwrap_or_else(|| self.now())),
                         job_execution::last_updated.eq(self.now()),
                     ))
                     .execute(connection)?;
             }
-            for (id, message) in steps {
+            for (id, message, ended) in steps {
                 update(step_execution::table.find(id))
                     .set((
                         step_execution::version.eq(step_execution::version + 1),
                         step_execution::status.eq(BatchStatus::Failed.as_str()),
                         step_execution::exit_message.eq(accepted(message)),
+                        step_execution::end_time.eq(ended.unwrap_or_else(|| self.now())),
                         step_execution::last_updated.eq(self.now()),
                     ))
                     .execute(connection)?;

@@ -6,7 +6,7 @@ use super::super::fixture::Place;
 use super::tests::{StartedJob, assert_fenced, completed, open};
 use crate::checkpoint::CheckpointInfo;
 use crate::execution::{StepCounters, StepExecution};
-use crate::repository::{Additions, ChunkCommit, EndOfStep, StepState, StepStore};
+use crate::repository::{ChunkCommit, EndOfStep, SideWrites, StepState, StepStore};
 use crate::status::BatchStatus;
 
 /// The end of a partition and the start of the next one are recorded together, or not at all.
@@ -25,7 +25,7 @@ fn a_partition_begins_with_the_end_of_another_one() {
                 ending: &completed(),
                 next: Some(next),
             };
-            repository.end_step(&started.lease, step, end, state.as_ref(), &Additions::default())
+            repository.end_step(&started.lease, step, end, state.as_ref(), &SideWrites::default())
         };
         let stored = |step: &StepExecution| repository.step(step.id).unwrap().unwrap().0;
         started.step.counters.reads = 7;
@@ -83,7 +83,7 @@ fn a_partition_ends_with_its_last_chunk() {
         let commit = ChunkCommit {
             counters,
             state: &state,
-            additions: &Additions::default(),
+            side_writes: &SideWrites::default(),
             renew: None,
             end: Some(EndOfStep {
                 ending: &completed(),

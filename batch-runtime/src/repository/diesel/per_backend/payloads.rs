@@ -15,16 +15,16 @@ use super::{Connection, Repository, Work};
 use crate::ids::{JobExecutionId, StepExecutionId};
 use crate::repository::diesel::pool::Tx;
 use crate::repository::diesel::session::RunQueryDsl;
-use crate::repository::{Additions, PartitionReport, PayloadKey, Result};
+use crate::repository::{PartitionReport, PayloadKey, Result, SideWrites};
 
 /// Writes what a transaction stores beside the rows of a step execution.
-pub(super) fn write_additions(
+pub(super) fn write_beside(
     connection: &mut Connection,
     execution: JobExecutionId,
-    additions: &Additions,
+    side_writes: &SideWrites,
 ) -> Work<()> {
-    change_job_data(connection, execution, &additions.data)?;
-    for payload in &additions.payloads {
+    change_job_data(connection, execution, &side_writes.data)?;
+    for payload in &side_writes.payloads {
         diesel::insert_into(partition_report::table)
             .values((
                 partition_report::step_execution_id.eq(payload.step_execution.0),
@@ -49,9 +49,8 @@ impl Repository {
         let found: Result<Vec<PartitionReport>> = self.run(Tx::read("look for payloads"), |connection, _| {
             let mut found = Vec::new();
             for ids in chunks(&ids) {
-                found.extend(reports(connection, &ids)?);
+                found.extend(reports(connection, &ids, 1..=i64::MAX)?);
             }
-            found.retain(|report| report.claim > 0);
             Ok(found)
         });
         let mut found = found?;

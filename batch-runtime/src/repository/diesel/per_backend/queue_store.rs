@@ -1,6 +1,7 @@
 //! The queue of partitions, the reports of workers, and the list of workers.
 
 use std::collections::BTreeMap;
+use std::ops::RangeInclusive;
 use std::sync::PoisonError;
 use std::time::Duration;
 
@@ -172,21 +173,19 @@ impl QueueStore for Repository {
         let found = self.run(Tx::read("look for reports").once(), |connection, _| {
             let mut found = Vec::new();
             for ids in chunks(partitions) {
-                found.extend(reports(connection, &ids)?);
+                found.extend(reports(connection, &ids, 0..=0)?);
             }
-            found.retain(|report| report.claim == 0);
             Ok(found)
         })?;
         if found.is_empty() {
             return Ok(found);
         }
         self.run(Tx::write("take reports").once(), |connection, _| {
-            for reports in found.chunks(MAX_VALUES) {
-                let ids: Vec<i64> = reports.iter().map(|report| report.step_execution.0).collect();
-                let taken = partition_report::table
-                    .filter(one_of_many(partition_report::step_execution_id, &ids))
-                    .filter(partition_report::claim.eq(0));
-                diesel::delete(taken).execute(connection)?;
+            // By their keys: others may have arrived meanwhile.
+            for report in &found {
+                let number = i64::try_from(report.number).unwrap_or(i64::MAX);
+                let key = (report.step_execution.0, report.claim, number);
+                diesel::delete(partition_report::table.find(key)).execute(connection)?;
             }
             Ok::<_, TransactionError<RepositoryError>>(())
         })?;
@@ -263,7 +262,10 @@ impl QueueStore for Repository {
             diesel::delete(forgotten).execute(connection)?;
             Ok(())
         })?;
-        self.end_sessions_of_dead_workers()
+        if let Err(error) = self.end_sessions_of_dead_workers() {
+            tracing::debug!(%error, "cannot end the sessions of dead workers; the next renewal of the registration tries again");
+        }
+        Ok(())
     }
 
     fn deregister_worker(&self) -> Result<()> {
@@ -338,22 +340,35 @@ impl Repository {
                     .filter(worker::expires_at.le(now))
                     .select((worker::worker_name, worker::expires_at))
                     .load(connection)?;
-                let mut ended = self.ended_workers.lock().unwrap_or_else(PoisonError::into_inner);
-                ended.retain(|worker| silent.contains(worker));
-                for worker in silent {
-                    let (name, expires_at) = &worker;
-                    let key = LeaseKey::Worker(name.clone());
-                    if !ended.contains(&worker)
-                        && self.holder_at(key, name, *expires_at, || Ok(now))? == HolderState::Dead
-                    {
-                        tracing::debug!(worker = name, "ending the sessions of a dead worker");
-                        Db::end_sessions(connection, name)?;
-                        ended.push(worker);
-                    }
+                for (name, expires_at) in self.dead_workers(&silent, now)? {
+                    tracing::debug!(worker = name, "ending the sessions of a dead worker");
+                    Db::end_sessions(connection, &name)?;
+                    let mut ended = self.ended_workers.lock().unwrap_or_else(PoisonError::into_inner);
+                    ended.push((name, expires_at));
                 }
                 Ok(())
             },
         )
+    }
+
+    /// Returns those of the workers whose registration has lapsed that are certainly dead, and whose sessions were not ended yet.
+    fn dead_workers(&self, silent: &[(String, i64)], now: i64) -> QueryResult<Vec<(String, i64)>> {
+        let mut ended = self.ended_workers.lock().unwrap_or_else(PoisonError::into_inner);
+        ended.retain(|worker| {
+            let is_known = silent.contains(worker);
+            if !is_known {
+                self.observations.forget(LeaseKey::Worker(worker.0.clone()));
+            }
+            is_known
+        });
+        let mut dead = Vec::new();
+        for worker in silent.iter().filter(|worker| !ended.contains(worker)) {
+            let key = LeaseKey::Worker(worker.0.clone());
+            if self.holder_at(key, &worker.0, worker.1, || Ok(now))? == HolderState::Dead {
+                dead.push(worker.clone());
+            }
+        }
+        Ok(dead)
     }
 
     fn sight(
@@ -416,9 +431,15 @@ fn put(connection: &mut Connection, queue: &str, partitions: &[QueuedPartition])
         .map(drop)
 }
 
-pub(super) fn reports(connection: &mut Connection, ids: &[i64]) -> QueryResult<Vec<PartitionReport>> {
+/// Returns the reports of these claims, in the order of each partition.
+pub(super) fn reports(
+    connection: &mut Connection,
+    ids: &[i64],
+    claims: RangeInclusive<i64>,
+) -> QueryResult<Vec<PartitionReport>> {
     let rows: Vec<(i64, i64, i64, i64, String)> = partition_report::table
         .filter(one_of_many(partition_report::step_execution_id, ids))
+        .filter(partition_report::claim.between(*claims.start(), *claims.end()))
         .load(connection)?;
     let report = |(step, claim, number, job, report)| PartitionReport {
         step_execution: StepExecutionId(step),

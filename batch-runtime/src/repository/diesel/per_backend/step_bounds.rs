@@ -3,7 +3,7 @@
 use diesel::prelude::*;
 
 use super::contexts::{require_context, update_context};
-use super::payloads::write_additions;
+use super::payloads::write_beside;
 use super::schema::step_execution;
 use super::{Connection, Db, Repository, Work, fenced_if_none};
 use crate::execution::{StepCounters, StepExecution};
@@ -13,7 +13,7 @@ use crate::repository::diesel::pool::Tx;
 use crate::repository::diesel::session::RunQueryDsl;
 use crate::repository::diesel::update::update;
 use crate::repository::rules::{self, stored_message};
-use crate::repository::{Additions, EndOfStep, Lease, Result, StepState};
+use crate::repository::{EndOfStep, Lease, Result, SideWrites, StepState};
 use crate::status::BatchStatus;
 
 const STARTED: &str = BatchStatus::Started.as_str();
@@ -66,7 +66,7 @@ impl Repository {
         step: &mut StepExecution,
         end: EndOfStep<'_>,
         state: Option<&StepState>,
-        additions: &Additions,
+        side_writes: &SideWrites,
     ) -> Result<()> {
         const ACTION: &str = "record the end of the step execution";
         let rows = self.end_rows(step, step.version, step.counters, &end);
@@ -77,7 +77,7 @@ impl Repository {
                 return Ok(());
             }
             fenced_if_none(changed, ACTION)?;
-            self.write_end_state(connection, step, state, additions)?;
+            self.write_end_state(connection, step, state, side_writes)?;
             // In the commit of the end: an open partition with a released lease counts as lost by its worker.
             if ends_lease {
                 self.release_lease_in(connection, lease)?;
@@ -87,7 +87,7 @@ impl Repository {
         let is_one_statement = rows.started.is_none() || Db::END_AND_BEGIN.is_some();
         // One statement may commit by itself, in one round trip; several changes are committed together or not at
         // all.
-        match is_one_statement && state.is_none() && additions.are_none() && !ends_lease {
+        match is_one_statement && state.is_none() && side_writes.is_empty() && !ends_lease {
             true => self.run(Tx::statement(ACTION), write)?,
             false => self.run(Tx::write(ACTION), write)?,
         }
@@ -133,13 +133,13 @@ impl Repository {
         connection: &mut Connection,
         step: &StepExecution,
         state: Option<&StepState>,
-        additions: &Additions,
+        side_writes: &SideWrites,
     ) -> Work<()> {
         if let Some(state) = state {
             let changed = update_context(connection, step.id, &state.encode(&self.settings.format))?;
             require_context(changed, step.id)?;
         }
-        write_additions(connection, step.job_execution_id, additions)
+        write_beside(connection, step.job_execution_id, side_writes)
     }
 
     fn set_started(&self, step: &mut StepExecution, now: DbTimestamp) {

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use diesel::prelude::*;
 
 use super::contexts::{insert_step_context, require_context, step_state_in};
-use super::payloads::write_additions;
+use super::payloads::write_beside;
 use super::rows::{CounterColumns, StepRow};
 use super::schema::{job_execution, step_execution};
 use super::step_bounds::{EndRows, is_as_written};
@@ -20,8 +20,8 @@ use crate::repository::diesel::sequences::Sequences as _;
 use crate::repository::diesel::session::RunQueryDsl;
 use crate::repository::rules::{self, StepRun};
 use crate::repository::{
-    Additions, ChunkCommit, ChunkTransaction, EndOfStep, Inserted, Lease, NewStepExecution, RepositoryError,
-    Result, StepHistory, StepState, StepStore,
+    ChunkCommit, ChunkTransaction, EndOfStep, Inserted, Lease, NewStepExecution, RepositoryError, Result,
+    SideWrites, StepHistory, StepState, StepStore,
 };
 use crate::status::BatchStatus;
 
@@ -163,7 +163,7 @@ impl StepStore for Repository {
         let of_end = |end| self.end_rows(step, step.version + 1, commit.counters, end);
         let rows = commit.end.as_ref().map(of_end);
         write_rows(tx, step, commit.counters, commit.state, now, |connection| {
-            write_additions(connection, step.job_execution_id, commit.additions)?;
+            write_beside(connection, step.job_execution_id, commit.side_writes)?;
             // Without the lease nothing of the chunk is committed, not even the writer's rows. Its row is locked
             // after the rows of the step, as everywhere.
             match commit.renew {
@@ -202,9 +202,9 @@ impl StepStore for Repository {
         step: &mut StepExecution,
         end: EndOfStep<'_>,
         state: Option<&StepState>,
-        additions: &Additions,
+        side_writes: &SideWrites,
     ) -> Result<()> {
-        self.record_end(lease, step, end, state, additions)
+        self.record_end(lease, step, end, state, side_writes)
     }
 }
 

@@ -17,8 +17,8 @@ use crate::parameters::JobParameters;
 use crate::repository::diesel::session::RunQueryDsl;
 use crate::repository::owner::Owner;
 use crate::repository::{
-    Additions, ArchiveStore, ChunkCommit, Claim, ClaimError, ClaimRequest, ElementState, EndOfStep, Ending,
-    InsertStep, JobStore, Lease, Observations, OperatorStore, PartitionStore, QueueStore, Result, StepState,
+    ArchiveStore, ChunkCommit, Claim, ClaimError, ClaimRequest, ElementState, EndOfStep, Ending, InsertStep,
+    JobStore, Lease, Observations, OperatorStore, PartitionStore, QueueStore, Result, SideWrites, StepState,
     StepStore, StopOutcome, Target, WorkerRow,
 };
 use crate::status::BatchStatus;
@@ -136,7 +136,7 @@ impl StartedJob {
         let commit = ChunkCommit {
             counters,
             state: &state,
-            additions: &Additions::default(),
+            side_writes: &SideWrites::default(),
             renew,
             end: None,
         };
@@ -187,7 +187,7 @@ const WRITES: [(&str, Write); 9] = [
             &mut started.step.clone(),
             end,
             Some(&StepState::default()),
-            &Additions::default(),
+            &SideWrites::default(),
         )
     }),
     ("end_job", |started, repository| {
@@ -585,7 +585,7 @@ fn an_instance_that_has_run_again_is_not_deleted() {
                 &mut started.step,
                 end,
                 None,
-                &Additions::default(),
+                &SideWrites::default(),
             )
             .unwrap();
         assert!(
