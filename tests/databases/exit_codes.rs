@@ -78,7 +78,7 @@ fn cut_everywhere(server: &Server, kind: Kind, is_new: bool) {
     }
 }
 
-/// What nobody but a person can change is a mistake, wherever it is found.
+/// An error that stays until someone corrects it is a mistake, wherever it is found.
 ///
 /// Spec: CLI-02
 #[test]

@@ -22,7 +22,7 @@ pub trait PartitionDispatcher: Send + Sync {
     ) -> Result<Box<dyn PartitionChannel>, DispatchError>;
 }
 
-/// The connection of one element to the workers of its partitions. NoSink when all partitions have ended.
+/// The connection of one element to the workers of its partitions. Dropped when all partitions have ended.
 pub trait PartitionChannel {
     /// Submits at least one partition to workers; the rows of the partitions exist. Is called again with a higher `attempt` if a worker has
     /// died, and with the same one if no worker claims a partition, because its ticket may be lost.
@@ -31,7 +31,8 @@ pub trait PartitionChannel {
     /// If no worker can be reached; the partitions that no worker has claimed then end FAILED.
     fn submit(&mut self, tickets: &[PartitionTicket]) -> Result<(), DispatchError>;
 
-    /// Waits for the next event, at most `wait`. Returns `None` on timeout. With a `wait` of zero, it returns what has arrived, without asking for more.
+    /// Waits for the next event, at most `wait`. Returns `None` on timeout. With a `wait` of zero, it returns what has arrived, without
+    /// asking for more.
     ///
     /// # Errors
     /// If the channel is broken for good. The engine then treats the submitted partitions as lost, and submits no others.

@@ -163,7 +163,7 @@ impl JobOperator {
     }
 }
 
-/// A partition that this process has claimed. NoSink before it has run, it releases its lease, and the coordinator submits the
+/// A partition that this process has claimed. Dropped before it has run, it releases its lease, and the coordinator submits the
 /// partition again.
 pub struct PartitionRun {
     remote: Option<RemotePartition>,

@@ -428,7 +428,7 @@ impl<'s, 'a> Supervisor<'s, 'a> {
                 // In the order the threads have reported.
                 Received::Event(other) => self.handle(other),
                 Received::Collected(id, data) if self.submitted.contains_key(&id) => self.analysis.data(data),
-                // Of another element.
+                // Its partition has ended.
                 Received::Collected(..) => {}
             }
             handled += 1;

@@ -1,7 +1,7 @@
 //! The class of an error: whether the same call may succeed later.
 //!
-//! `diesel` tells apart few errors of a server, and shows no SQLSTATE, so texts decide about the others. The texts are those of errors that
-//! stay until someone acts. All others count as temporary: a server in another language is asked again.
+//! `diesel` distinguishes few errors of a server, and shows no SQLSTATE, so texts decide about the others. The texts belong to errors that
+//! stay until someone corrects them. All others count as temporary: a server in another language is asked again.
 // Spec: CLI-02
 
 use std::error::Error;

@@ -351,7 +351,7 @@ impl Repository {
         )
     }
 
-    /// Returns those of the workers whose registration has lapsed that are certainly dead, and whose sessions were not ended yet.
+    /// Returns the workers that are certainly dead, of the `silent` ones whose registration has lapsed, unless their sessions were ended.
     fn dead_workers(&self, silent: &[(String, i64)], now: i64) -> QueryResult<Vec<(String, i64)>> {
         let mut ended = self.ended_workers.lock().unwrap_or_else(PoisonError::into_inner);
         ended.retain(|worker| {
