@@ -182,6 +182,7 @@ fn result(row: &Method) -> TokenStream {
         Shape::Timeout => quote!(i32),
         Shape::Plan => quote!(#runtime::PartitionPlan),
         Shape::Collect => quote!(::core::option::Option<#runtime::CollectorData>),
+        Shape::Destination => quote!(::core::option::Option<#runtime::AnyDestination>),
         _ => quote!(()),
     }
 }
@@ -228,7 +229,9 @@ fn defaults(row: &Method, place: Span, is_disabled: bool) -> Vec<(TokenStream, T
             vec![error, quote!(::core::unreachable!())]
         }
         Shape::Timeout => vec![quote!(::core::result::Result::Ok(timeout))],
-        Shape::Count => vec![quote!(::core::result::Result::Ok(::core::option::Option::None))],
+        Shape::Count | Shape::Destination => {
+            vec![quote!(::core::result::Result::Ok(::core::option::Option::None))]
+        }
         Shape::Compensation => vec![nothing(), quote!(false)],
         Shape::Analyze => vec![nothing(), quote!(::core::option::Option::None)],
         _ => vec![nothing()],
@@ -262,6 +265,7 @@ fn adapters(method: &ArtifactMethod, artifact: &Artifact) -> Vec<TokenStream> {
         Shape::Read => read(method, artifact),
         Shape::Process => process(method),
         Shape::Write => write(method, artifact),
+        Shape::Destination => vec![destination(method, artifact)],
     };
     signatures(method.row)
         .into_iter()
@@ -513,7 +517,13 @@ fn write(method: &ArtifactMethod, artifact: &Artifact) -> Vec<TokenStream> {
     let (buffered, transactional) = (artifact.buffered, transaction.is_some());
     let (keeps_position, rewindable) = (keeps_position(artifact), artifact.rewindable);
     let has_end_methods = has_end_methods(artifact);
+    let has_destination = artifact.method(Shape::Destination).is_some();
+    let is_of_destination = match transaction_of(artifact).filter(|_| has_destination) {
+        Some(ty) => quote!(#runtime::ChunkTransaction::is_other_than::<#ty>()),
+        None => quote!(false),
+    };
     let (tx, arguments) = match transaction {
+        Some(ty) if has_destination => (quote!(let tx: #ty = tx.part()?;), quote!(self, items, tx)),
         // Spanned as the written type, where rustc reports a type that differs.
         Some(ty) => {
             let here = spanned(ty, |open, _| {
@@ -535,12 +545,43 @@ fn write(method: &ArtifactMethod, artifact: &Artifact) -> Vec<TokenStream> {
                 items: #runtime::ItemType::of::<#item>(),
                 buffered: #buffered,
                 transactional: #transactional,
+                has_destination: #is_of_destination,
                 keeps_position: #keeps_position,
                 rewindable: #rewindable,
                 has_end_methods: #has_end_methods,
             }
         },
     ]
+}
+
+/// Calls the user's method, whose destination must have the transaction that `#[write_items]` takes.
+fn destination(method: &ArtifactMethod, artifact: &Artifact) -> TokenStream {
+    // Without one there is an error already.
+    let transaction = or_unit(transaction_of(artifact));
+    converted(
+        method,
+        quote!(DestinationReturn<#transaction>),
+        "into_destination",
+        quote!(self),
+    )
+}
+
+/// Returns the type of the transaction that `#[write_items]` takes.
+fn transaction_of(artifact: &Artifact) -> Option<&Type> {
+    match &artifact.method(Shape::Write)?.parameters {
+        Parameters::Items {
+            transaction: Some(ty),
+            ..
+        } => match &**ty {
+            Type::Reference(reference) => Some(&reference.elem),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+fn or_unit(ty: Option<&Type>) -> TokenStream {
+    ty.map_or_else(|| quote!(()), ToTokens::to_token_stream)
 }
 
 /// Returns whether the reader or writer has `#[finish]` or `#[close]`. Elements of an array may have the conditions of the methods.

@@ -26,6 +26,13 @@ pub(crate) struct Artifact {
     pub(crate) methods: Vec<ArtifactMethod>,
 }
 
+impl Artifact {
+    /// Returns the first method of this shape.
+    pub(crate) fn method(&self, shape: Shape) -> Option<&ArtifactMethod> {
+        self.methods.iter().find(|method| method.row.shape == shape)
+    }
+}
+
 /// A checked method.
 pub(crate) struct ArtifactMethod {
     pub(crate) row: &'static Method,
@@ -136,6 +143,7 @@ fn methods(role: &'static Role, block: &Block, errors: &mut Errors) -> Vec<Artif
         .filter(absent)
         .collect();
     let missing = with_checkpoint(role, missing, &checked, &first_of, errors);
+    takes_transaction_of_destination(&checked, errors);
     for mark in &foreign {
         foreign_attribute(role, mark, &missing, errors);
     }
@@ -179,6 +187,28 @@ fn with_checkpoint(
     }
     missing.extend(lacks.and_then(|attribute| role.method(attribute)));
     missing
+}
+
+/// Checks that a writer with a destination takes its transaction: what it writes elsewhere would not be exact.
+fn takes_transaction_of_destination(checked: &[ArtifactMethod], errors: &mut Errors) {
+    let has_destination = checked
+        .iter()
+        .any(|method| method.row.shape == Shape::Destination);
+    for method in checked.iter().filter(|_| has_destination) {
+        if matches!(
+            &method.parameters,
+            Parameters::Items {
+                transaction: None,
+                ..
+            }
+        ) {
+            let message =
+                "this `#[write_items]` method lacks a parameter: the transaction of its `#[destination]`";
+            let remedy = "expected `fn write(&mut self, items: &[Out], tx: &mut T) -> Result<(), E>`, where `T` is the transaction of the \
+                          destination";
+            errors.error(&method.ident, message, &[&remedy]);
+        }
+    }
 }
 
 fn duplicate(role: &Role, earlier: &Mark, later: &Mark, errors: &mut Errors) {

@@ -140,7 +140,7 @@
 //! # Modules
 //!
 //! The root holds what most programs name. [`attributes`] lists the attributes, [`artifacts`] what artifacts take and return. [`context`] has the contexts of a running job, [`operator`] what the job operator
-//! takes and returns, [`execution`] the recorded executions, [`parameters`] and [`time`] their values, [`repository`] the
+//! takes and returns, [`destination`] what writes exactly once beside the repository, [`execution`] the recorded executions, [`parameters`] and [`time`] their values, [`repository`] the
 //! databases, [`partition`] the seam for partitions in other processes, [`xml`] the model of Job XML.
 //!
 //! # Linking
@@ -182,6 +182,7 @@ mod job_path;
 mod keeper;
 mod layout;
 mod loader;
+mod marker;
 pub mod notify;
 pub mod observer;
 pub mod operator;
@@ -223,6 +224,15 @@ pub mod artifacts {
     pub use crate::output_path::OutputPath;
 }
 
+/// Databases beside the job repository that writers write to exactly once.
+pub mod destination {
+    pub use crate::marker::{
+        Advance, AnyDestination, Destination, DestinationReturn, Marker, MarkerSql, SessionSql, SqlDialect,
+        session_name,
+    };
+    pub use crate::repository::DatabaseDestination;
+}
+
 #[doc(inline)]
 pub use artifact::BatchArtifact;
 pub use batch_xml as xml;
@@ -260,6 +270,7 @@ pub mod __private {
     pub use crate::checkpoint::*;
     pub use crate::error::BatchError;
     pub use crate::execution::StepExecution;
+    pub use crate::marker::{AnyDestination, DestinationReturn};
     pub use crate::repository::ChunkTransaction;
     pub use crate::role::*;
     pub use crate::status::BatchStatus;

@@ -12,6 +12,7 @@ mod conversion_obstacles;
 mod crash;
 mod damage;
 mod datasets;
+mod destinations;
 #[cfg(feature = "servers")]
 mod dispatch;
 mod edges;

@@ -126,20 +126,22 @@ mod tests {
     fn the_methods_of_a_role_say_what_is_required() {
         let text = methods(role("item_writer").unwrap());
         let rows: Vec<&str> = text.lines().skip(2).collect();
-        assert_eq!(rows.len(), 5, "{text}");
+        assert_eq!(rows.len(), 6, "{text}");
         assert!(
-            rows[0].starts_with("| [`open`](macro@crate::open) | no | Positions the reader or writer at")
+            rows[1].starts_with("| [`open`](macro@crate::open) | no | Positions the reader or writer at")
         );
         assert!(
-            rows[1].ends_with("transaction that commits the checkpoint, exactly once |"),
+            rows[2].ends_with(
+                "transaction that commits the checkpoint, or in that of its destination, exactly once |"
+            ),
             "{text}"
         );
         assert!(
-            rows[3].ends_with("its final name. An extension of the draft |"),
+            rows[4].ends_with("its final name. An extension of the draft |"),
             "{text}"
         );
         assert!(
-            rows[2].contains("| if `#[open]` takes a checkpoint | Returns the position"),
+            rows[3].contains("| if `#[open]` takes a checkpoint | Returns the position"),
             "{text}"
         );
         let retried = methods(role("retry_listener").unwrap());

@@ -81,6 +81,8 @@ pub(crate) enum Shape {
     Process,
     /// `(items: &[Out])` or `(items: &[Out], tx: &mut ChunkTransaction)`, no result.
     Write,
+    /// No parameter, the destination of the items as the result.
+    Destination,
     /// No parameter, an exit status or nothing as the result.
     Text,
     /// No parameter or `(steps: &[StepExecution])`, an exit status as the result.
@@ -191,8 +193,9 @@ mod tests {
     use super::*;
 
     /// Attributes that the draft does not have.
-    const EXTENSIONS: [&str; 6] = [
+    const EXTENSIONS: [&str; 7] = [
         "get_item_count",
+        "destination",
         "finish",
         "chunk_listener",
         "skip_policy",

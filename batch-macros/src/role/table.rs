@@ -52,9 +52,13 @@ macro_rules! role_table {
 
         /// Writes lists of results, never an empty one.
         item_writer ItemWriter { fact: Some(("info", "WriterInfo")), buffered: true, pipelined: true, rewindable: true, ..ROLE } [
+            /// Returns the destination of the items: a database beside the job repository, which commits the items together with a
+            /// marker of the checkpoint, so that they are written exactly once. `#[write_items]` then takes the transaction of the
+            /// destination as its second parameter. Called once, before `#[open]`. Optional; an extension of the draft.
+            destination("fn destination(&mut self) -> Result<D, E>") { shape: Shape::Destination, ..NOTICE }
             open("fn open(&mut self, checkpoint: Option<C>) -> Result<(), E>" or "fn open(&mut self) -> Result<(), E>") { ..OPEN }
             /// Writes a list, never an empty one. With the second parameter it writes in the transaction that commits
-            /// the checkpoint, exactly once. Required.
+            /// the checkpoint, or in that of its destination, exactly once. Required.
             write_items("fn write(&mut self, items: &[Out]) -> Result<(), E>"
                 or "fn write(&mut self, items: &[Out], tx: &mut ChunkTransaction) -> Result<(), E>")
             { shape: Shape::Write, required: true, usual_names: &["write"], ..NOTICE }

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use super::batchlet::BatchletRunner;
 use super::body::{BodyEnd, PartitionRecorder, StepEnv};
 use super::call::{Failure, Interrupt, discard};
-use super::chunk::{ChunkListeners, ChunkRunner};
+use super::chunk::{ChunkListeners, ChunkRunner, Marked};
 use super::elements::{BoundBody, BoundPartition, BoundStep, Element};
 use super::ending;
 use super::listeners::StepListeners;
@@ -291,8 +291,9 @@ impl StepRunner<'_> {
         let (mut listeners, body) = self.prepare(execution, &contexts, &context, &events)?;
         let body = body.and_then(|body| self.before(&mut listeners, &contexts, body));
         // A panic outside of the artifacts ends the step, not the thread, so that the end is recorded.
+        let mut marked = None;
         let ran = body.map_err(Interrupt::from).and_then(|body| {
-            let run = || self.run_body(body, execution, state, &mut listeners, &contexts);
+            let run = || self.run_body(body, execution, state, &mut listeners, &contexts, &mut marked);
             catch_unwind(AssertUnwindSafe(run)).unwrap_or_else(|payload| Err(self.panicked(payload)))
         });
         // A fenced step returns here: another process may run it, so nothing more is called or recorded.
@@ -305,6 +306,8 @@ impl StepRunner<'_> {
         // A partition that was handed back has not ended.
         if self.record(execution, &ending, &context, other_entries)? {
             events.ended(&ending, execution.counters);
+            // Not earlier: without its marker, a step that is not recorded as complete could not continue.
+            Marked::remove_after(marked, ending.status);
         }
         context.set_batch_status(ending.status);
         context.set_exit_status(Some(&ending.exit_status));
@@ -412,6 +415,7 @@ impl StepRunner<'_> {
         state: StepState,
         listeners: &mut StepListeners,
         contexts: &ContextScope,
+        marked: &mut Option<Marked>,
     ) -> Result<BodyEnd, Interrupt> {
         let shared = self.walk.shared;
         match body {
@@ -425,6 +429,7 @@ impl StepRunner<'_> {
                     shared.outside,
                 );
                 let end = chunk.run(execution, state, &mut listeners);
+                *marked = chunk.take_marked();
                 discard(chunk);
                 end
             }

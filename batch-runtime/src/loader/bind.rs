@@ -332,7 +332,9 @@ impl Binder<'_> {
     }
 
     fn note_writer(&mut self, name: &Spanned<String>, info: WriterInfo) {
-        if info.transactional {
+        if info.has_destination {
+            // It needs no transaction of the repository.
+        } else if info.transactional {
             self.transactional_writer = Some(name.value.clone());
         } else if !info.keeps_position {
             self.warnings.push(unknown_position(name));

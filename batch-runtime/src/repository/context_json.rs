@@ -24,6 +24,7 @@ const READER: &str = "batch.reader.checkpoint";
 const WRITER: &str = "batch.writer.checkpoint";
 const USER_DATA: &str = "batch.persistent.user.data";
 const SKIPS: &str = "batch.skips.by.class";
+const MARKER: &str = "batch.marker";
 const TERMINATION: &str = "batch.termination";
 const RESTART: &str = "batch.restart.position";
 const ELEMENTS: &str = "batch.parallel.elements";
@@ -72,6 +73,9 @@ pub(crate) struct StepState {
     pub(crate) user_data: Option<CheckpointInfo>,
     /// The skips by class, if the step limits them.
     pub(crate) skips: Option<CheckpointInfo>,
+    /// The position of the marker in the writer's destination.
+    // Spec: MARK-04
+    pub(crate) marker: Option<CheckpointInfo>,
     /// The end of the job by a `fail`, `end` or `stop` element in a partition of a flow.
     pub(crate) termination: Option<CheckpointInfo>,
     /// The entries of other programs, such as Spring Batch.
@@ -88,6 +92,7 @@ impl StepState {
             (WRITER, &self.writer),
             (USER_DATA, &self.user_data),
             (SKIPS, &self.skips),
+            (MARKER, &self.marker),
             (TERMINATION, &self.termination),
         ]
         .into_iter()
@@ -119,6 +124,7 @@ impl StepState {
             writer: take(WRITER)?,
             user_data: take(USER_DATA)?,
             skips: take(SKIPS)?,
+            marker: take(MARKER)?,
             termination: take(TERMINATION)?,
             of_other_program: SPRING_BATCH_ENTRIES.iter().any(|key| entries.contains_key(*key)),
             other_entries: other_entries(entries),

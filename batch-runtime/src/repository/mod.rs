@@ -34,7 +34,9 @@ pub(crate) use context_json::{
 };
 pub use conversion::LayoutConversion;
 pub use database_kind::DatabaseKind;
-pub use diesel::{ChunkTransaction, DatabaseConnection, ErrorClass, RepositoryConnection};
+pub use diesel::{
+    ChunkTransaction, DatabaseConnection, DatabaseDestination, ErrorClass, RepositoryConnection,
+};
 pub(crate) use diesel::{Connector, layout_of};
 pub(crate) use error::ClaimError;
 pub use error::RepositoryError;

@@ -4,6 +4,7 @@ use crate::artifact::ChunkItems;
 use crate::artifact::item::ItemType;
 use crate::checkpoint::CheckpointInfo;
 use crate::error::BatchError;
+use crate::marker::AnyDestination;
 use crate::repository::ChunkTransaction;
 
 /// Makes a type an item writer, which writes the results of a chunk step, a list at a time.
@@ -53,8 +54,11 @@ pub struct WriterInfo {
     /// `buffered = true`: chunks; `false`: one item per call.
     // Spec: WRITE-02
     pub buffered: bool,
-    /// True if `#[write_items]` takes the chunk transaction, and so writes exactly once.
+    /// True if `#[write_items]` takes a transaction, and so writes exactly once.
     pub transactional: bool,
+    /// True if it takes the transaction of a destination.
+    // Spec: MARK-03
+    pub has_destination: bool,
     /// True if the checkpoint is not `()`: the writer can continue where its output ended.
     pub keeps_position: bool,
     /// `rewindable = true`: it can be opened at any of its checkpoints.
@@ -72,6 +76,10 @@ pub struct WriterInfo {
     label = "this type has no `#[item_writer]` impl block"
 )]
 pub trait ItemWriter: Send {
+    /// `#[destination]`: called once, before `open`.
+    // Spec: MARK-03
+    fn destination(&mut self) -> Result<Option<AnyDestination>, BatchError>;
+
     /// `#[open]`. Fails as well if the checkpoint does not decode.
     // Spec: WRITE-05
     fn open(&mut self, checkpoint: Option<&CheckpointInfo>) -> Result<(), BatchError>;

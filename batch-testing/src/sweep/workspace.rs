@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use batch_runtime::BatchRuntime;
+use batch_runtime::destination::DatabaseDestination;
 use batch_runtime::repository::RepositoryUrl;
 use tempfile::TempDir;
 
@@ -118,9 +119,12 @@ fn parsed(url: &str) -> Result<RepositoryUrl, String> {
     url.parse().map_err(|error| format!("{error}"))
 }
 
+/// Creates the tables of the repository, and of the markers of a destination: neither is a result of the job.
 fn create_tables(url: &str) -> Result<(), String> {
     let built = BatchRuntime::builder().repository(url).build();
-    built.map(|_| ()).map_err(|error| error.to_string())
+    built.map_err(|error| error.to_string())?;
+    let markers = DatabaseDestination::new(url).and_then(|mut destination| destination.create_table());
+    markers.map_err(|error| error.chain())
 }
 
 impl Run<'_> {

@@ -9,6 +9,7 @@ use super::super::ending::settle;
 use super::ChunkRunner;
 use super::ahead::{FillRequest, ReadAhead};
 use super::interval_state::{Interval, IntervalEnd, RolledBack};
+use super::marker::Committing;
 use crate::activity::Activity;
 use crate::artifact::FillEnd;
 use crate::checkpoint::CheckpointInfo;
@@ -16,7 +17,7 @@ use crate::engine::limits::check_size;
 use crate::error::BatchError;
 use crate::execution::{StepCounters, StepExecution};
 use crate::observer::{ItemPhase, JobEventKind};
-use crate::repository::{ChunkCommit, EndOfStep, Ending, RepositoryError, SideWrites};
+use crate::repository::{ChunkCommit, EndOfStep, Ending, SideWrites};
 use crate::role::CheckpointAlgorithm;
 use crate::status::BatchStatus;
 
@@ -239,27 +240,34 @@ impl ChunkRunner<'_> {
         }
     }
 
-    /// Commits the data with the counters and the checkpoints, and with the end of a partition that has nothing left to do. Renews the
+    /// Commits the data with the counters and the checkpoints, after those of the destination, and with the end of a partition that has nothing left to do. Renews the
     /// lease when it is time.
     fn commit(
         &self,
         interval: &mut Interval<'_, '_>,
         end: IntervalEnd,
         counters: StepCounters,
-    ) -> Result<(), RepositoryError> {
+    ) -> Result<(), RolledBack> {
         let env = self.env;
-        // The time is taken before the commit, because the lease lasts at least from then.
-        let renewal = env
-            .running
-            .renewal_due()
-            .then(|| (Instant::now(), &env.running.lease));
-        let lease = renewal.map(|(_, lease)| lease);
         let side_writes = SideWrites {
             data: env.data.pending(),
             payloads: env
                 .collecting
                 .map_or_else(Vec::new, |(collecting, _)| collecting.reports()),
         };
+        if let Some(marked) = &self.marked {
+            let committing = Committing {
+                side_writes: &side_writes,
+                counters,
+            };
+            marked.commit(&self.chunk.writer, env, interval, &committing)?;
+        }
+        // The time is taken before the commit, because the lease lasts at least from then.
+        let renewal = env
+            .running
+            .renewal_due()
+            .then(|| (Instant::now(), &env.running.lease));
+        let lease = renewal.map(|(_, lease)| lease);
         let ends = env
             .partition
             .and_then(|partition| Some((partition, self.last_ending(end)?)));

@@ -8,6 +8,7 @@ mod interval;
 mod interval_state;
 mod listeners;
 mod lists;
+mod marker;
 mod reading;
 mod rules;
 mod writing;
@@ -25,12 +26,13 @@ use crate::context_gate::ContextGate;
 use crate::error::BatchError;
 use crate::execution::{StepCounters, StepExecution};
 use crate::observer::JobEventKind;
-use crate::repository::StepState;
+use crate::repository::{ChunkTransaction, StepState};
 use crate::role::{CheckpointAlgorithm, ItemWriter};
 use crate::status::BatchStatus;
 
 pub(crate) use self::class_limits::ClassLimits;
 pub(crate) use self::listeners::ChunkListeners;
+pub(crate) use self::marker::Marked;
 pub(crate) use self::rules::FaultRules;
 
 use self::ahead::{Input, ReadAhead, lock};
@@ -51,9 +53,15 @@ pub(crate) struct ChunkRunner<'a> {
     reader_is_open: bool,
     /// The results of the interval, for the writer.
     results: ResultBuffer,
+    /// True if a failed write can be undone alone, by a savepoint.
+    undoable: bool,
     lists: Lists,
     writer: Box<dyn ItemWriter>,
     writer_is_open: bool,
+    /// True once the writer was asked for its destination.
+    asked_for_destination: bool,
+    /// The writer's destination, if it has one.
+    marked: Option<Marked>,
     /// Only for the checkpoint policy `custom`.
     algorithm: Option<Box<dyn CheckpointAlgorithm>>,
     faults: Faults<'a>,
@@ -95,9 +103,12 @@ impl<'a> ChunkRunner<'a> {
             ahead,
             reader_is_open: false,
             results,
+            undoable: chunk.transactional,
             lists: Lists::new(chunk.write_batch, chunk.transactional),
             writer,
             writer_is_open: false,
+            asked_for_destination: false,
+            marked: None,
             algorithm,
             faults: Faults {
                 chunk,
@@ -118,12 +129,15 @@ impl<'a> ChunkRunner<'a> {
         mut state: StepState,
         listeners: &mut ChunkListeners<'_>,
     ) -> Result<BodyEnd, Interrupt> {
-        let opened = self.restore_skips(step, &state).and_then(|()| self.open(&state));
-        let result = opened
-            .map_err(Interrupt::from)
-            .and_then(|()| self.intervals(step, &mut state, listeners));
+        let opened = self.open(step, &mut state);
+        let result = opened.and_then(|()| self.intervals(step, &mut state, listeners));
         self.close();
         result
+    }
+
+    /// Returns the destination, to remove its marker once the end of the step is recorded.
+    pub(crate) fn take_marked(&mut self) -> Option<Marked> {
+        self.marked.take()
     }
 
     /// Restores the skips of this execution and of earlier ones.
@@ -137,10 +151,31 @@ impl<'a> ChunkRunner<'a> {
         Ok(())
     }
 
-    fn open(&mut self, state: &StepState) -> Result<(), Failure> {
+    fn open(&mut self, step: &mut StepExecution, state: &mut StepState) -> Result<(), Interrupt> {
+        // Before the reader is opened: the marker may be ahead of the repository.
+        self.claim_marker(step, state)?;
+        self.restore_skips(step, state)?;
         self.open_reader(state)?;
         self.publish_item_count();
-        self.open_writer(state)
+        Ok(self.open_writer(state)?)
+    }
+
+    /// Asks the writer for its destination, once, and claims the marker there.
+    // Spec: MARK-03, MARK-05
+    fn claim_marker(&mut self, step: &mut StepExecution, state: &mut StepState) -> Result<(), Interrupt> {
+        if !std::mem::replace(&mut self.asked_for_destination, true) {
+            let writer = &mut self.writer;
+            let destination = self.chunk.writer.call("destination", || writer.destination())?;
+            self.marked = destination.map(Marked::new);
+            if let Some(marked) = &mut self.marked {
+                self.undoable = marked.has_savepoints();
+                self.lists = Lists::new(self.chunk.write_batch, self.undoable);
+            }
+        }
+        match &mut self.marked {
+            Some(marked) => marked.claim(&self.chunk.writer, self.env, step, state),
+            None => Ok(()),
+        }
     }
 
     fn open_writer(&mut self, state: &StepState) -> Result<(), Failure> {
@@ -245,7 +280,7 @@ impl<'a> ChunkRunner<'a> {
     fn resume(
         &mut self,
         interrupt: &Interrupt,
-        step: &StepExecution,
+        step: &mut StepExecution,
         state: &mut StepState,
     ) -> Result<bool, Interrupt> {
         let Interrupt::Failed(failure) = interrupt else {
@@ -277,10 +312,9 @@ impl<'a> ChunkRunner<'a> {
         // What was set after the checkpoint belongs to items that are read again.
         self.env.context.restore_persistent_info(kept.user_data.clone());
         *state = kept;
-        // Skips after the checkpoint are counted again when their items are read again.
-        self.restore_skips(step, state)?;
         self.close();
-        self.open(state)?;
+        // Skips after the checkpoint are counted again when their items are read again.
+        self.open(step, state)?;
         Ok(true)
     }
 
@@ -298,20 +332,25 @@ impl<'a> ChunkRunner<'a> {
             let _span = tracing::debug_span!("chunk", commit = step.counters.commits + 1).entered();
             // VERSION rejects a commit without the lease, but no output outside of the transaction.
             self.env.running.ensure_owned(self.env.repository)?;
-            let tx = self.env.repository.begin_chunk();
             let counters = self.env.context.earlier_counters().plus(step.counters);
             let read_before = counters.reads.saturating_add(counters.read_skips);
             let mut interval = Interval {
                 step,
                 state,
                 listeners,
-                tx,
+                tx: self.begin_transaction(),
                 reads: 0,
                 read_before: u64::try_from(read_before).unwrap_or(0),
                 position: None,
                 failed_after: None,
             };
-            match self.interval(&mut interval) {
+            let ran = self.interval(&mut interval);
+            // Asked while the transactions are open.
+            let is_lost = ran
+                .as_ref()
+                .is_err_and(|rolled_back| interval.tx.is_lost() || rolled_back.is_connection_lost());
+            self.end_transaction(&mut interval.tx);
+            match ran {
                 Ok(end) => {
                     // An error from here on fails the step, but the interval stays committed.
                     interval.listeners.after_checkpoint()?;
@@ -328,33 +367,63 @@ impl<'a> ChunkRunner<'a> {
                         IntervalEnd::Stop => return Ok(BodyEnd::stopped()),
                     }
                 }
-                // Dropping the transaction rolls it back. Spec: CHUNK-LOOP-13, REPO-60
                 Err(rolled_back) => {
-                    // Asked while the transaction is open: dropping the interval closes it.
-                    let is_lost = interval.tx.is_lost() || rolled_back.is_connection_lost();
-                    let rolled_back = self.notify_chunk_error(&mut interval, rolled_back);
-                    let elapsed = interval.failed_after;
-                    drop(interval);
-                    // The items are read again from the checkpoint, so their results would be written twice.
-                    self.discard_input();
-                    self.faults.budget.read_again();
-                    // A stop with nothing open follows a rollback that is counted already.
-                    if !matches!(rolled_back, RolledBack::Stopped { open: false }) {
-                        step.counters.rollbacks += 1;
-                        self.emit_rollback(step.counters, self.error_of(&rolled_back), elapsed);
-                    }
-                    // Listeners of the checkpoint may have seen counters that were not committed.
-                    self.env.context.set_counters(step.counters);
-                    self.env.context.roll_back_description(false);
-                    if let Some((collecting, _)) = self.env.collecting {
-                        collecting.roll_back();
-                    }
-                    if let Some(end) = self.recover(rolled_back, is_lost, step, state)? {
+                    if let Some(end) = self.rolled_back(interval, rolled_back, is_lost)? {
                         return Ok(end);
                     }
                 }
             }
         }
+    }
+
+    /// Returns the transaction of an interval, with the destination.
+    fn begin_transaction(&mut self) -> ChunkTransaction {
+        let mut tx = self.env.repository.begin_chunk();
+        tx.attach(self.marked.as_mut().and_then(Marked::lend));
+        tx
+    }
+
+    /// Takes the destination back, and rolls back what it has not committed.
+    fn end_transaction(&mut self, tx: &mut ChunkTransaction) {
+        let destination = tx.detach();
+        if let Some(marked) = &mut self.marked {
+            marked.take_back(destination);
+        }
+    }
+
+    /// Notifies of a rollback, and prepares the next interval or returns the end of the step.
+    // Spec: CHUNK-LOOP-13, REPO-60
+    fn rolled_back(
+        &mut self,
+        mut interval: Interval<'_, '_>,
+        rolled_back: RolledBack,
+        is_lost: bool,
+    ) -> Result<Option<BodyEnd>, Interrupt> {
+        let rolled_back = self.notify_chunk_error(&mut interval, rolled_back);
+        let Interval {
+            step,
+            state,
+            tx,
+            failed_after,
+            ..
+        } = interval;
+        // Rolls back.
+        drop(tx);
+        // The items are read again from the checkpoint, so their results would be written twice.
+        self.discard_input();
+        self.faults.budget.read_again();
+        // A stop with nothing open follows a rollback that is counted already.
+        if !matches!(rolled_back, RolledBack::Stopped { open: false }) {
+            step.counters.rollbacks += 1;
+            self.emit_rollback(step.counters, self.error_of(&rolled_back), failed_after);
+        }
+        // Listeners of the checkpoint may have seen counters that were not committed.
+        self.env.context.set_counters(step.counters);
+        self.env.context.roll_back_description(false);
+        if let Some((collecting, _)) = self.env.collecting {
+            collecting.roll_back();
+        }
+        self.recover(rolled_back, is_lost, step, state)
     }
 
     /// Emits a rollback; `counters` include it.
@@ -409,7 +478,7 @@ impl<'a> ChunkRunner<'a> {
         &mut self,
         rolled_back: RolledBack,
         is_lost: bool,
-        step: &StepExecution,
+        step: &mut StepExecution,
         state: &mut StepState,
     ) -> Result<Option<BodyEnd>, Interrupt> {
         // Otherwise the end of the step, or the items that are read again, would commit these changes.

@@ -47,7 +47,7 @@ impl ChunkRunner<'_> {
             interval.tx.set_savepoint()?;
         }
         if let Err(error) = call(|| self.writer.write(&items, &mut interval.tx)) {
-            let error = Arc::new(error);
+            let error = Arc::new(self.of_destination(error));
             self.env.context.set_exception(Arc::clone(&error));
             interval.listeners.on_write_error(&error, &items)?;
             let failed = self.undo_write(interval, list, guarded, error)?;
@@ -64,6 +64,15 @@ impl ChunkRunner<'_> {
             self.results.clear();
         }
         Ok(Outcome::Written(list.end))
+    }
+
+    /// Makes the error of a write roll the interval back if the destination cannot undo the write alone.
+    // Spec: MARK-09
+    fn of_destination(&self, error: BatchError) -> BatchError {
+        match self.marked.is_some() && !self.undoable {
+            true => BatchError::with_rollback(error),
+            false => error,
+        }
     }
 
     /// Calls the retry listeners for each item of a list that is written again. An item whose listener throws is skipped;
@@ -113,7 +122,7 @@ impl ChunkRunner<'_> {
         let alone = list.len() == 1
             || faults.failed_write_skips_its_list
             || self.lists.attempt(list) == Attempt::Search;
-        self.chunk.transactional && faults.handle_writes() && (alone || !faults.no_rollback.is_empty())
+        self.undoable && faults.handle_writes() && (alone || !faults.no_rollback.is_empty())
     }
 
     /// Undoes a failed write if possible.

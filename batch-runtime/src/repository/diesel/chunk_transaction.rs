@@ -1,5 +1,7 @@
 //! The chunk transaction, which commits the writer's data together with the checkpoint.
 
+use std::any::{Any, TypeId};
+
 use diesel::connection::{AnsiTransactionManager, SimpleConnection, TransactionManager};
 use diesel::prelude::*;
 
@@ -14,6 +16,8 @@ use super::session::Session;
 #[cfg(feature = "sqlite")]
 use super::sqlite::SqliteDatabase;
 use super::transaction_error::database_error;
+use crate::error::BatchError;
+use crate::marker::{AnyDestination, DestinationReturn};
 use crate::repository::{RepositoryError, Result};
 
 /// The transaction of one checkpoint interval, on the database of the job repository.
@@ -24,6 +28,10 @@ use crate::repository::{RepositoryError, Result};
 // Spec: CHUNK-LOOP-12, D-79
 pub struct ChunkTransaction {
     on: On,
+    /// The destination of the step's writer, if it has one.
+    destination: Option<AnyDestination>,
+    /// Whether another process has taken over the marker in the destination.
+    superseded: bool,
 }
 
 enum On {
@@ -55,28 +63,78 @@ macro_rules! on {
 impl ChunkTransaction {
     /// Creates the transaction of a repository in memory: it changes nothing, and has no connection.
     pub(crate) fn without_database() -> Self {
-        Self { on: On::None }
+        Self {
+            on: On::None,
+            destination: None,
+            superseded: false,
+        }
+    }
+
+    /// Returns whether there is a database.
+    pub(crate) fn has_database(&self) -> bool {
+        !matches!(self.on, On::None)
+    }
+
+    /// Lets the writer write to its destination, too, until it is [detached](Self::detach).
+    pub(crate) fn attach(&mut self, destination: Option<AnyDestination>) {
+        self.destination = destination;
+    }
+
+    /// Rolls back what the destination has not committed, and returns it.
+    pub(crate) fn detach(&mut self) -> Option<AnyDestination> {
+        let mut destination = self.destination.take()?;
+        destination.get().roll_back();
+        Some(destination)
+    }
+
+    /// Returns the destination.
+    pub(crate) fn destination_mut(&mut self) -> Option<&mut AnyDestination> {
+        self.destination.as_mut()
+    }
+
+    /// Notes that the marker in the destination has another owner.
+    pub(crate) fn supersede(&mut self) {
+        self.superseded = true;
+    }
+
+    /// Returns whether a writer has used the connection to the repository.
+    pub(crate) fn is_used(&mut self) -> bool {
+        on!(self, chunk => chunk.open.is_some(), false)
     }
 
     /// Sets the savepoint for the next write.
-    pub(crate) fn set_savepoint(&mut self) -> Result<()> {
-        on!(self, chunk => chunk.set_savepoint(), Ok(()))
+    pub(crate) fn set_savepoint(&mut self) -> std::result::Result<(), BatchError> {
+        match &mut self.destination {
+            Some(destination) => destination.get().set_savepoint(),
+            None => Ok(on!(self, chunk => chunk.set_savepoint(), Ok(()))?),
+        }
     }
 
     /// Releases the savepoint after a successful write.
-    pub(crate) fn release_savepoint(&mut self) -> Result<()> {
-        on!(self, chunk => chunk.at_savepoint(RELEASE_SAVEPOINT), Ok(()))
+    pub(crate) fn release_savepoint(&mut self) -> std::result::Result<(), BatchError> {
+        match &mut self.destination {
+            Some(destination) => destination.get().release_savepoint(),
+            None => Ok(on!(self, chunk => chunk.at_savepoint(RELEASE_SAVEPOINT), Ok(()))?),
+        }
     }
 
     /// Rolls back to the savepoint.
-    pub(crate) fn undo_to_savepoint(&mut self) -> Result<()> {
-        on!(self, chunk => chunk.at_savepoint(UNDO_TO_SAVEPOINT), Ok(()))
+    pub(crate) fn undo_to_savepoint(&mut self) -> std::result::Result<(), BatchError> {
+        match &mut self.destination {
+            Some(destination) => destination.get().undo_to_savepoint(),
+            None => Ok(on!(self, chunk => chunk.at_savepoint(UNDO_TO_SAVEPOINT), Ok(()))?),
+        }
     }
 
-    /// Returns whether the connection to the database was lost, and with it everything not committed. Only meaningful
-    /// after an error.
+    /// Returns whether the connection to the database or to the destination was lost, and with it everything not committed. Only
+    /// meaningful after an error.
     pub(crate) fn is_lost(&mut self) -> bool {
-        on!(self, chunk => chunk.is_lost(), false)
+        if self.superseded {
+            return true;
+        }
+        let destination = self.destination.as_mut();
+        destination.is_some_and(|destination| destination.get().is_lost())
+            || on!(self, chunk => chunk.is_lost(), false)
     }
 
     /// Allows a power failure to lose the commit, if that lets the database commit faster. A later commit survives only if this one does.
@@ -88,11 +146,59 @@ impl ChunkTransaction {
     /// Rolls everything back, and starts a new transaction for the same interval.
     // Spec: CHUNK-RETRY-07, CHUNK-RETRY-08
     pub(crate) fn restart(&mut self) {
+        if let Some(destination) = &mut self.destination {
+            destination.get().roll_back();
+        }
         on!(self, chunk => chunk.restart(), ());
     }
 }
 
+/// Of a writer that is made of others, which passes the chunk transaction on.
+#[diagnostic::do_not_recommend]
+impl<E: Into<BatchError>> DestinationReturn<ChunkTransaction>
+    for std::result::Result<Option<AnyDestination>, E>
+{
+    fn into_destination(self) -> std::result::Result<Option<AnyDestination>, BatchError> {
+        self.map_err(Into::into)
+    }
+}
+
 impl ChunkTransaction {
+    /// Returns the transaction of the step's [`Destination`](crate::destination::Destination), for a writer inside a writer.
+    ///
+    /// # Errors
+    /// When it cannot begin, or the step has no destination with such a transaction.
+    // Spec: MARK-03
+    pub fn destination<T: 'static>(&mut self) -> std::result::Result<&mut T, BatchError> {
+        let none = || {
+            let transaction = std::any::type_name::<T>();
+            BatchError::msg(format!(
+                "the step has no destination whose transaction is a `{transaction}`"
+            ))
+        };
+        let destination = self.destination.as_mut().ok_or_else(none)?;
+        destination.get().transaction()?.downcast_mut().ok_or_else(none)
+    }
+
+    /// Returns whether `T`, which `#[write_items]` takes as its second parameter, is the transaction of a destination. Called by
+    /// generated code.
+    #[doc(hidden)]
+    pub fn is_other_than<T: 'static>() -> bool {
+        TypeId::of::<T>() != TypeId::of::<Self>()
+    }
+
+    /// Returns what `#[write_items]` takes as its second parameter: this transaction, or that of the destination. Called by generated
+    /// code.
+    #[doc(hidden)]
+    pub fn part<T: 'static>(&mut self) -> std::result::Result<&mut T, BatchError> {
+        if (self as &dyn Any).is::<T>() {
+            return (self as &mut dyn Any)
+                .downcast_mut()
+                .ok_or_else(|| RepositoryError::Fault.into());
+        }
+        self.destination()
+    }
+
     /// Returns the diesel connection to the database of the repository, inside the transaction. The same rules apply as
     /// for `sqlite`, `postgres` and `mysql`.
     ///
@@ -132,6 +238,8 @@ macro_rules! transaction {
             fn from(chunk: Chunk<$database>) -> Self {
                 Self {
                     on: On::$variant(chunk),
+                    destination: None,
+                    superseded: false,
                 }
             }
         }

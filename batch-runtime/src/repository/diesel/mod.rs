@@ -12,6 +12,7 @@ mod backend;
 mod chunk_transaction;
 mod connection;
 mod db_timestamp;
+mod destination;
 mod error_class;
 mod fixed_sql;
 mod migrations;
@@ -37,6 +38,7 @@ use std::time::Duration;
 
 pub use chunk_transaction::ChunkTransaction;
 pub use connection::{DatabaseConnection, RepositoryConnection};
+pub use destination::DatabaseDestination;
 pub use error_class::ErrorClass;
 pub(super) use error_class::class_of;
 pub(super) use migrations::current_in;

@@ -1,0 +1,546 @@
+//! The marker of a destination: the destination commits first, with what the repository will store, and the repository follows.
+// Spec: MARK-04 to MARK-10, D-109
+
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use super::super::body::StepEnv;
+use super::super::bound::Bound;
+use super::super::call::{Failure, Interrupt, call};
+use super::interval_state::{Interval, RolledBack};
+use crate::checkpoint::CheckpointInfo;
+use crate::error::BatchError;
+use crate::execution::{JobExecutionId, StepCounters, StepExecution, StepExecutionId};
+use crate::marker::{Advance, AnyDestination, Marker, MarkerSql, random};
+use crate::observer::JobEventKind;
+use crate::repository::{ChunkCommit, DataChanges, PartitionReport, RepositoryError, SideWrites, StepState};
+use crate::status::BatchStatus;
+
+/// The version of the form of [`MarkerState`].
+const VERSION: u32 = 1;
+
+/// The destination of a step, and its marker.
+pub(crate) struct Marked {
+    /// `None` while a transaction has it.
+    destination: Option<AnyDestination>,
+    /// `None` if the repository is in memory: after a crash nothing could continue at the marker.
+    claimed: Option<Claimed>,
+}
+
+/// A marker that this execution owns.
+struct Claimed {
+    key: String,
+    fence: i64,
+}
+
+/// The repository's side of a marker, in the state of the step.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+struct Position {
+    /// Tells the markers of two beginnings of the same step apart.
+    lineage: String,
+    /// The number of intervals whose items are committed.
+    interval: i64,
+}
+
+/// What the destination keeps with its items: all that the repository stores for the same interval.
+#[derive(Debug, Serialize, Deserialize)]
+struct MarkerState {
+    version: u32,
+    lineage: String,
+    job_instance: i64,
+    step_execution: i64,
+    /// The items of the interval alone.
+    #[serde(default)]
+    counters: IntervalCounters,
+    reader: Option<String>,
+    writer: Option<String>,
+    user_data: Option<String>,
+    skips: Option<String>,
+    /// The changed data of the job.
+    #[serde(default)]
+    data: DataChanges,
+    /// The payloads of a collector in a worker.
+    #[serde(default)]
+    payloads: Vec<StoredPayload>,
+}
+
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
+struct IntervalCounters {
+    reads: i64,
+    writes: i64,
+    filters: i64,
+    read_skips: i64,
+    process_skips: i64,
+    write_skips: i64,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+struct StoredPayload {
+    job_execution: i64,
+    claim: i64,
+    number: u64,
+    report: String,
+}
+
+impl IntervalCounters {
+    /// Returns what `after` counts more than `before`.
+    fn between(before: StepCounters, after: StepCounters) -> Self {
+        Self {
+            reads: after.reads - before.reads,
+            writes: after.writes - before.writes,
+            filters: after.filters - before.filters,
+            read_skips: after.read_skips - before.read_skips,
+            process_skips: after.process_skips - before.process_skips,
+            write_skips: after.write_skips - before.write_skips,
+        }
+    }
+
+    /// Adds one interval.
+    fn added_to(self, counters: StepCounters) -> StepCounters {
+        counters.plus(StepCounters {
+            reads: self.reads,
+            writes: self.writes,
+            filters: self.filters,
+            commits: 1,
+            rollbacks: 0,
+            read_skips: self.read_skips,
+            process_skips: self.process_skips,
+            write_skips: self.write_skips,
+        })
+    }
+}
+
+impl Position {
+    fn begin() -> Self {
+        Self {
+            lineage: format!("{:016x}{:016x}", random(), random()),
+            interval: 0,
+        }
+    }
+
+    fn of(state: &StepState) -> Result<Option<Self>, Failure> {
+        let stored = state.marker.as_ref().map(CheckpointInfo::decode).transpose();
+        stored.map_err(|error| Failure::new(format!("cannot read the marker of the step: {error}")))
+    }
+
+    fn encode(&self) -> Result<CheckpointInfo, Failure> {
+        CheckpointInfo::encode(self).map_err(|error| Failure::new(error.to_string()))
+    }
+}
+
+/// Compares a marker with the repository.
+#[derive(Debug, PartialEq, Eq)]
+enum Found {
+    /// Both have committed the same intervals.
+    Equal,
+    /// The destination has committed one interval more.
+    OneAhead,
+    /// The marker is new, or of an earlier beginning that the repository knows.
+    Outdated,
+    /// Of a beginning that has to be looked up.
+    Other,
+    /// One of the two was restored from a backup.
+    Apart,
+}
+
+fn compare(here: &Position, interval: i64, state: Option<&MarkerState>) -> Found {
+    match state {
+        None if here.interval == 0 => Found::Outdated,
+        None => Found::Apart,
+        Some(state) if state.lineage == here.lineage => match interval - here.interval {
+            0 => Found::Equal,
+            1 => Found::OneAhead,
+            _ => Found::Apart,
+        },
+        Some(_) if here.interval == 0 => Found::Other,
+        Some(_) => Found::Apart,
+    }
+}
+
+impl MarkerState {
+    /// Reads the state of a marker; `None` if it has none.
+    fn parse(marker: &Marker) -> Result<Option<Self>, Failure> {
+        if !marker.state.starts_with('{') {
+            return Ok(None);
+        }
+        let unreadable = |why: &dyn std::fmt::Display| {
+            Failure::new(format!(
+                "the marker in the destination cannot be read ({why}); run the job with the version of batch-runtime that wrote it, or a \
+                 later one"
+            ))
+        };
+        let state: Self = serde_json::from_str(&marker.state).map_err(|error| unreadable(&error))?;
+        match state.version {
+            VERSION => Ok(Some(state)),
+            other => Err(unreadable(&format_args!("its form has version {other}"))),
+        }
+    }
+
+    /// Takes the state of the step at the end of the interval.
+    fn apply(&self, state: &mut StepState) {
+        let stored = |text: &Option<String>| text.clone().map(CheckpointInfo::from_json);
+        state.reader = stored(&self.reader);
+        state.writer = stored(&self.writer);
+        state.user_data = stored(&self.user_data);
+        state.skips = stored(&self.skips);
+    }
+
+    /// Returns what else the interval stores. Payloads of another execution have lost their analyzer.
+    fn side_writes(&self, step: &StepExecution) -> SideWrites {
+        let is_same = self.step_execution == step.id.0;
+        let payloads = self.payloads.iter().filter(|_| is_same);
+        SideWrites {
+            data: self.data.clone(),
+            payloads: payloads
+                .map(|payload| PartitionReport {
+                    step_execution: step.id,
+                    job_execution: JobExecutionId(payload.job_execution),
+                    claim: payload.claim,
+                    number: payload.number,
+                    report: payload.report.clone(),
+                })
+                .collect(),
+        }
+    }
+}
+
+/// What the engine passes to a commit.
+pub(super) struct Committing<'a> {
+    pub(super) side_writes: &'a SideWrites,
+    pub(super) counters: StepCounters,
+}
+
+impl Marked {
+    pub(super) fn new(destination: AnyDestination) -> Self {
+        Self {
+            destination: Some(destination),
+            claimed: None,
+        }
+    }
+
+    /// Gives the destination to the transaction of an interval.
+    pub(super) fn lend(&mut self) -> Option<AnyDestination> {
+        self.destination.take()
+    }
+
+    /// Takes the destination back.
+    pub(super) fn take_back(&mut self, destination: Option<AnyDestination>) {
+        self.destination = destination;
+    }
+
+    /// Returns whether a failed write can be undone alone.
+    pub(super) fn has_savepoints(&mut self) -> bool {
+        self.destination
+            .as_mut()
+            .is_some_and(|destination| destination.get().has_savepoints())
+    }
+
+    /// Becomes the owner of the marker, and sets the repository to it if the destination has committed one interval more. No
+    /// earlier owner can commit anything from then on.
+    // Spec: MARK-05, MARK-06, MARK-07
+    pub(super) fn claim(
+        &mut self,
+        writer: &Bound,
+        env: StepEnv<'_>,
+        step: &mut StepExecution,
+        state: &mut StepState,
+    ) -> Result<(), Interrupt> {
+        let Some(destination) = &mut self.destination else {
+            return Ok(());
+        };
+        if !env.repository.begin_chunk().has_database() {
+            return Ok(());
+        }
+        let here = match Position::of(state)? {
+            Some(here) => here,
+            // The repository knows the lineage before the destination does: else a crash after the first interval would look like
+            // a repository that was restored.
+            None => {
+                let here = Position::begin();
+                let mut next = state.clone();
+                next.marker = Some(here.encode()?);
+                store(env, step, &next, step.counters, &SideWrites::default())?;
+                *state = next;
+                here
+            }
+        };
+        let instance = env.repository.instance(env.running.lease.instance_id)?;
+        let instance = instance.ok_or(RepositoryError::Fault)?;
+        let key = format!("{}/{}/{}", instance.job_name, instance.job_key, step.step_name);
+        let marker = writer.call("destination", || destination.get().claim(&key))?;
+        let claimed = Claimed {
+            key,
+            fence: marker.fence,
+        };
+        let stored = MarkerState::parse(&marker)?;
+        let found = match compare(&here, marker.interval, stored.as_ref()) {
+            Found::Other if is_known(env, &marker, stored.as_ref())? => Found::Outdated,
+            found => found,
+        };
+        match (found, &stored) {
+            (Found::Equal, _) => {}
+            (Found::OneAhead, Some(stored)) => roll_forward(env, step, state, &here, stored)?,
+            (Found::Outdated, _) => {
+                let first = MarkerState::at_beginning(&here, env, step);
+                claimed.move_to(writer, destination, marker.interval, &here, &first)?;
+            }
+            _ => return Err(claimed.mismatch(&here, &marker, stored.as_ref(), env).into()),
+        }
+        self.claimed = Some(claimed);
+        Ok(())
+    }
+
+    /// Commits the items and the marker.
+    // Spec: MARK-04, MARK-08
+    pub(super) fn commit(
+        &self,
+        writer: &Bound,
+        env: StepEnv<'_>,
+        interval: &mut Interval<'_, '_>,
+        committing: &Committing<'_>,
+    ) -> Result<(), RolledBack> {
+        if interval.tx.is_used() {
+            return Err(Failure::new(format!(
+                "a part of writer `{}` writes in the transaction of the repository, and another to a destination: a crash between their two \
+                 commits could lose what the first has written; write one of them in another step, or both to the destination",
+                writer.name
+            ))
+            .into());
+        }
+        let Some(claimed) = &self.claimed else {
+            let destination = interval.tx.destination_mut();
+            let committed = destination.map_or(Ok(()), |destination| {
+                writer.call("destination", || destination.get().commit_unmarked())
+            });
+            return Ok(committed?);
+        };
+        let before = Position::of(interval.state)?.ok_or(RepositoryError::Fault)?;
+        let next = Position {
+            interval: before.interval + 1,
+            ..before.clone()
+        };
+        let state = MarkerState::at_end(&next, env, interval, committing);
+        let state = serde_json::to_string(&state).map_err(|error| Failure::new(error.to_string()))?;
+        let advance = Advance {
+            key: &claimed.key,
+            fence: claimed.fence,
+            from: before.interval,
+            to: next.interval,
+            state: &state,
+        };
+        let destination = interval.tx.destination_mut().ok_or(RepositoryError::Fault)?;
+        let committed = writer.call("destination", || destination.get().commit(&advance))?;
+        if !committed {
+            // If this process still owns the step, it opens at the marker again.
+            env.running.renew(env.repository)?;
+            interval.tx.supersede();
+            return Err(claimed.superseded().into());
+        }
+        interval.state.marker = Some(next.encode()?);
+        Ok(())
+    }
+
+    /// Removes the marker of a step that the repository has recorded as complete. A marker that stays harms nothing.
+    // Spec: MARK-10
+    pub(crate) fn remove_after(marked: Option<Self>, status: BatchStatus) {
+        let complete = marked.filter(|_| status == BatchStatus::Completed);
+        let Some(Self {
+            destination: Some(mut destination),
+            claimed: Some(claimed),
+        }) = complete
+        else {
+            return;
+        };
+        if let Err(error) = call(|| destination.get().remove(&claimed.key, claimed.fence)) {
+            tracing::warn!(
+                marker = claimed.key,
+                error = error.chain(),
+                "the marker of a complete step stays in the destination; it can be deleted"
+            );
+        }
+    }
+}
+
+impl MarkerState {
+    fn at_beginning(here: &Position, env: StepEnv<'_>, step: &StepExecution) -> Self {
+        Self {
+            version: VERSION,
+            lineage: here.lineage.clone(),
+            job_instance: env.running.lease.instance_id.0,
+            step_execution: step.id.0,
+            counters: IntervalCounters::default(),
+            reader: None,
+            writer: None,
+            user_data: None,
+            skips: None,
+            data: DataChanges::new(),
+            payloads: Vec::new(),
+        }
+    }
+
+    fn at_end(
+        next: &Position,
+        env: StepEnv<'_>,
+        interval: &Interval<'_, '_>,
+        committing: &Committing<'_>,
+    ) -> Self {
+        let (step, state) = (&interval.step, &interval.state);
+        let text = |stored: &Option<CheckpointInfo>| stored.as_ref().map(|info| info.as_json().to_owned());
+        let payloads = committing.side_writes.payloads.iter();
+        Self {
+            counters: IntervalCounters::between(step.counters, committing.counters),
+            reader: text(&state.reader),
+            writer: text(&state.writer),
+            user_data: text(&state.user_data),
+            skips: text(&state.skips),
+            data: committing.side_writes.data.clone(),
+            payloads: payloads
+                .map(|payload| StoredPayload {
+                    job_execution: payload.job_execution.0,
+                    claim: payload.claim,
+                    number: payload.number,
+                    report: payload.report.clone(),
+                })
+                .collect(),
+            ..Self::at_beginning(next, env, step)
+        }
+    }
+}
+
+impl Claimed {
+    /// Lets the marker begin again.
+    fn move_to(
+        &self,
+        writer: &Bound,
+        destination: &mut AnyDestination,
+        from: i64,
+        here: &Position,
+        state: &MarkerState,
+    ) -> Result<(), Failure> {
+        let state = serde_json::to_string(state).map_err(|error| Failure::new(error.to_string()))?;
+        let advance = Advance {
+            key: &self.key,
+            fence: self.fence,
+            from,
+            to: here.interval,
+            state: &state,
+        };
+        match writer.call("destination", || destination.get().commit(&advance))? {
+            true => Ok(()),
+            false => Err(self.superseded()),
+        }
+    }
+
+    fn superseded(&self) -> Failure {
+        Failure::new(format!(
+            "another process has taken over the marker `{}` in the destination; nothing of this interval was committed",
+            self.key
+        ))
+    }
+
+    /// Returns the failure for a marker that the repository cannot continue.
+    // Spec: MARK-07
+    fn mismatch(
+        &self,
+        here: &Position,
+        marker: &Marker,
+        stored: Option<&MarkerState>,
+        env: StepEnv<'_>,
+    ) -> Failure {
+        let instance = env.running.lease.instance_id;
+        let there = match stored {
+            None => "the destination has no marker".to_owned(),
+            Some(stored) => format!(
+                "the destination has the marker of interval {} of job instance {}, written by step execution {}",
+                marker.interval, stored.job_instance, stored.step_execution
+            ),
+        };
+        Failure::new(format!(
+            "{there}, and the repository is at interval {} of instance {instance}: one of the two was restored from a backup, or another \
+             repository runs the same job there. Nothing was read or written. Compare what the destination holds with the input; then \
+             restore the other one, too, or abandon this instance, delete the row `{}` of the markers (table {}, unless the program \
+             names another one) and start a new instance for the rest",
+            here.interval,
+            self.key,
+            MarkerSql::TABLE,
+        ))
+    }
+}
+
+/// Returns whether the repository knows all that a marker of another beginning says: the step begins anew on purpose.
+fn is_known(env: StepEnv<'_>, marker: &Marker, stored: Option<&MarkerState>) -> Result<bool, Interrupt> {
+    let Some(stored) = stored else {
+        return Ok(true);
+    };
+    let Some((_, kept)) = env.repository.step(StepExecutionId(stored.step_execution))? else {
+        return Ok(false);
+    };
+    let known = Position::of(&kept)?;
+    Ok(known.is_some_and(|known| {
+        known.lineage == stored.lineage && (0..=1).contains(&(marker.interval - known.interval))
+    }))
+}
+
+/// Commits an interval in the repository that the destination has committed.
+// Spec: MARK-06
+fn roll_forward(
+    env: StepEnv<'_>,
+    step: &mut StepExecution,
+    state: &mut StepState,
+    here: &Position,
+    stored: &MarkerState,
+) -> Result<(), Interrupt> {
+    let mut next = state.clone();
+    stored.apply(&mut next);
+    let interval = here.interval + 1;
+    let reached = Position {
+        interval,
+        ..here.clone()
+    };
+    next.marker = Some(reached.encode()?);
+    let before = step.counters;
+    let counters = stored.counters.added_to(before);
+    let side_writes = stored.side_writes(step);
+    store(env, step, &next, counters, &side_writes)?;
+    tracing::info!(
+        step = step.step_name,
+        interval,
+        "the destination had committed one interval more than the repository, which has caught up"
+    );
+    *state = next;
+    env.data.committed(side_writes.data);
+    env.context.restore_persistent_info(state.user_data.clone());
+    env.context.set_counters(counters);
+    env.events.emit(JobEventKind::ChunkCommitted {
+        before,
+        counters,
+        elapsed: Duration::ZERO,
+    });
+    Ok(())
+}
+
+/// Commits a state of the step alone.
+fn store(
+    env: StepEnv<'_>,
+    step: &mut StepExecution,
+    state: &StepState,
+    counters: StepCounters,
+    side_writes: &SideWrites,
+) -> Result<(), RepositoryError> {
+    let mut tx = env.repository.begin_chunk();
+    let commit = ChunkCommit {
+        counters,
+        state,
+        side_writes,
+        renew: None,
+        end: None,
+    };
+    env.repository.commit_chunk(&mut tx, step, commit)
+}
+
+impl From<BatchError> for RolledBack {
+    fn from(error: BatchError) -> Self {
+        Failure::new(error.chain()).into()
+    }
+}

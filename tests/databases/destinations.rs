@@ -1,0 +1,286 @@
+//! Destinations beside the repository: each item once, whatever is lost between the two commits.
+
+use std::fs;
+
+use batch_runtime::destination::{Advance, DatabaseDestination, Destination, Marker};
+use batch_runtime::prelude::*;
+use batch_runtime::{BatchRuntime, BatchStatus, JobExecutionId, JobOperator, JobParameters};
+use batch_tests::database::{Database, Place};
+use batch_tests::stage::{said, say};
+
+/// Reads the numbers to `items`, and logs where it begins.
+#[derive(BatchArtifact)]
+struct MarkedNumbers {
+    #[batch_property(value = "7")]
+    items: u64,
+    #[batch_property(value = "marked")]
+    log: String,
+    last: u64,
+}
+
+#[item_reader("MarkedNumbers")]
+impl MarkedNumbers {
+    #[open]
+    fn open(&mut self, checkpoint: Option<u64>) {
+        self.last = checkpoint.unwrap_or(0);
+        say(&self.log, format!("from {}", self.last));
+    }
+    #[read_item]
+    fn read(&mut self) -> Option<u64> {
+        self.last += 1;
+        (self.last <= self.items).then_some(self.last)
+    }
+    #[get_checkpoint_info]
+    fn checkpoint(&mut self) -> u64 {
+        self.last
+    }
+}
+
+/// A destination with a fault at the commit of an interval.
+struct Faulty {
+    inner: DatabaseDestination,
+    fault: String,
+    interval: i64,
+    url: String,
+    lost: bool,
+}
+
+impl Faulty {
+    /// Returns whether the fault is this one, at this interval. It happens once.
+    fn strikes(&mut self, fault: &str, interval: i64) -> bool {
+        let strikes = self.fault == fault && self.interval == interval;
+        if strikes {
+            self.fault.clear();
+        }
+        strikes
+    }
+}
+
+impl Destination for Faulty {
+    type Transaction = RepositoryConnection;
+    const HAS_SAVEPOINTS: bool = true;
+
+    fn claim(&mut self, key: &str) -> Result<Marker, BatchError> {
+        self.lost = false;
+        self.inner.claim(key)
+    }
+    fn transaction(&mut self) -> Result<&mut RepositoryConnection, BatchError> {
+        self.inner.transaction()
+    }
+    fn commit(&mut self, advance: &Advance<'_>) -> Result<bool, BatchError> {
+        if self.strikes("before", advance.to) {
+            self.inner.roll_back();
+            return Err(BatchError::msg("the commit is lost"));
+        }
+        if self.strikes("taken", advance.to) {
+            self.inner.roll_back();
+            DatabaseDestination::new(&self.url)?.claim(advance.key)?;
+        }
+        let committed = self.inner.commit(advance)?;
+        if self.strikes("after", advance.to) {
+            return Err(BatchError::msg("the answer is lost"));
+        }
+        if self.strikes("connection", advance.to) {
+            self.lost = true;
+            return Err(BatchError::msg("the connection is lost"));
+        }
+        Ok(committed)
+    }
+    fn commit_unmarked(&mut self) -> Result<(), BatchError> {
+        self.inner.commit_unmarked()
+    }
+    fn roll_back(&mut self) {
+        self.inner.roll_back();
+    }
+    fn set_savepoint(&mut self) -> Result<(), BatchError> {
+        self.inner.set_savepoint()
+    }
+    fn release_savepoint(&mut self) -> Result<(), BatchError> {
+        self.inner.release_savepoint()
+    }
+    fn undo_to_savepoint(&mut self) -> Result<(), BatchError> {
+        self.inner.undo_to_savepoint()
+    }
+    fn is_lost(&mut self) -> bool {
+        self.lost || self.inner.is_lost()
+    }
+    fn remove(&mut self, key: &str, fence: i64) -> Result<(), BatchError> {
+        self.inner.remove(key, fence)
+    }
+}
+
+/// Inserts numbers into another database. Keeps their number in the user data of the step, and their sum in the data of the job. It cannot
+/// write `bad` numbers.
+#[derive(BatchArtifact)]
+struct Ledger {
+    /// The repository's, if it is empty.
+    #[batch_property(value = "")]
+    url: String,
+    #[batch_property(value = "")]
+    fault: String,
+    #[batch_property(value = "2")]
+    interval: i64,
+    #[batch_property(value = "0")]
+    bad: u64,
+    #[batch_context]
+    job: JobContext,
+    #[batch_context]
+    step: StepContext,
+}
+
+#[item_writer("Ledger")]
+impl Ledger {
+    #[destination]
+    fn ledger(&self) -> Result<Faulty, BatchError> {
+        let url = match self.url.as_str() {
+            "" => self.job.repository_url(),
+            url => url.to_owned(),
+        };
+        Ok(Faulty {
+            inner: DatabaseDestination::new(&url)?,
+            fault: self.fault.clone(),
+            interval: self.interval,
+            url,
+            lost: false,
+        })
+    }
+
+    #[write_items]
+    fn write(&mut self, numbers: &[u64], tx: &mut RepositoryConnection) -> Result<(), BatchError> {
+        for number in numbers {
+            tx.batch_execute(&format!("INSERT INTO number VALUES ({number})"))?;
+            if *number == self.bad {
+                return Err(BatchError::msg(format!("{number} is bad")));
+            }
+        }
+        let count = self.step.persistent_user_data::<u64>()?.unwrap_or(0) + numbers.len() as u64;
+        self.step.set_persistent_user_data(&count)?;
+        let sum = self.job.persistent_data::<u64>("sum")?.unwrap_or(0) + numbers.iter().sum::<u64>();
+        Ok(self.job.set_persistent_data("sum", &sum)?)
+    }
+}
+
+const JOB: &str = r#"<job id="marked"><step id="load">
+  <chunk reader="MarkedNumbers" writer="Ledger" commit-interval="3" CHUNK>
+    <properties>
+      <property name="url" value="${url}"/><property name="fault" value="${fault}"/>
+      <property name="bad" value="${bad}"/><property name="log" value="${log}"/>
+    </properties>
+    FAULTS
+  </chunk>
+</step></job>"#;
+
+/// A repository, and a destination of another kind or place.
+struct Scene {
+    _folder: tempfile::TempDir,
+    operator: JobOperator,
+    destination: Place,
+    log: String,
+}
+
+impl Scene {
+    fn new(repository: Database, destination: Database, chunk: &str, faults: &str) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let jobs = folder.path().join("jobs");
+        fs::create_dir(&jobs).unwrap();
+        let job = JOB.replace("CHUNK", chunk).replace("FAULTS", faults);
+        fs::write(jobs.join("marked.xml"), job).unwrap();
+        let there = folder.path().join("there");
+        fs::create_dir(&there).unwrap();
+        let here = Place::new(repository, folder.path());
+        let destination = Place::new(destination, &there);
+        destination
+            .connect()
+            .execute("CREATE TABLE number (number INTEGER)")
+            .unwrap();
+        let runtime = BatchRuntime::builder().repository(here.url());
+        let runtime = runtime.job_path(jobs.display().to_string()).build().unwrap();
+        Self {
+            log: folder.path().display().to_string(),
+            _folder: folder,
+            operator: runtime.job_operator(),
+            destination,
+        }
+    }
+
+    /// Launches the job, and returns its end with the message.
+    fn launch(&self, fault: &str, bad: u64) -> (BatchStatus, String) {
+        let parameters = JobParameters::new()
+            .with("url", self.destination.url())
+            .with_non_identifying("log", &self.log)
+            .with_non_identifying("fault", fault)
+            .with_non_identifying("bad", bad.to_string());
+        let execution = self.operator.launch("marked", parameters).unwrap();
+        let ended = self.operator.wait(execution).unwrap();
+        (ended.status, ended.exit_message)
+    }
+
+    /// Returns the latest execution.
+    fn last(&self) -> JobExecutionId {
+        let instances = self.operator.job_instances("marked", 0, 1).unwrap();
+        let executions = self.operator.job_executions(instances[0].id).unwrap();
+        executions.iter().map(|execution| execution.id).max().unwrap()
+    }
+
+    /// Returns the numbers in the destination, and the number of markers.
+    fn written(&self) -> (Vec<i64>, i64) {
+        let mut there = self.destination.connect();
+        let numbers = there.rows("SELECT CAST(number AS CHAR(9)) AS text FROM number ORDER BY number");
+        let numbers = numbers.iter().map(|number| number.trim().parse().unwrap());
+        let numbers = numbers.collect();
+        (
+            numbers,
+            there.number("SELECT COUNT(*) AS number FROM BATCH_MARKER"),
+        )
+    }
+
+    /// Returns the counters of the step in its instance: read, written, skipped.
+    fn counters(&self) -> (i64, i64, i64) {
+        let totals = self.operator.step_totals(self.last()).unwrap();
+        let all = totals[0].counters;
+        (all.reads, all.writes, all.write_skips)
+    }
+
+    /// Checks that each number is there once, and the data of step and job belong to them; and returns where readers have begun.
+    fn is_exact(&self, context: &str) -> Vec<String> {
+        assert_eq!(self.written(), ((1..=7).collect(), 0), "{context}");
+        assert_eq!(self.counters(), (7, 7, 0), "{context}");
+        let data = self.operator.persistent_data(self.last()).unwrap();
+        assert_eq!(data.get::<u64>("sum").unwrap(), Some(28), "{context}");
+        said(&self.log)
+    }
+}
+
+/// Spec: MARK-04, MARK-06, MARK-08
+#[test]
+fn an_interval_is_committed_once_whatever_is_lost_between_the_commits() {
+    for (repository, destination) in pairs() {
+        for (fault, fails, begins) in [
+            ("none", false, vec!["from 0"]),
+            // The items of the second interval are read again.
+            ("before", true, vec!["from 0", "from 3"]),
+            // They are not, because the destination has them.
+            ("after", true, vec!["from 0", "from 6"]),
+            ("connection", false, vec!["from 0", "from 6"]),
+            ("taken", false, vec!["from 0", "from 3"]),
+        ] {
+            let context = format!("{fault}, {repository:?} to {destination:?}");
+            let scene = Scene::new(repository, destination, "", "");
+            let (status, message) = scene.launch(fault, 0);
+            if fails {
+                assert_eq!(status, BatchStatus::Failed, "{context}");
+                assert!(message.contains("is lost"), "{context}: {message}");
+                let (status, message) = scene.launch("none", 0);
+                assert_eq!(status, BatchStatus::Completed, "{context}: {message}");
+            } else {
+                assert_eq!(status, BatchStatus::Completed, "{context}: {message}");
+            }
+            assert_eq!(scene.is_exact(&context), begins, "{context}");
+        }
+    }
+}
+
+fn pairs() -> Vec<(Database, Database)> {
+    let to = |to| Database::ALL.map(|from| (from, to));
+    Database::ALL.into_iter().flat_map(to).collect()
+}
