@@ -47,7 +47,7 @@ mod with_tokio {
         }
     }
 
-    /// Completes the future of an `async` method on the calling thread, within the runtime of the program or, without one, in one that
+    /// Completes the future of an `async` method, or of an asynchronous client in a destination, on the calling thread, within the runtime of the program or, without one, in one that
     /// the first call starts.
     ///
     /// # Panics

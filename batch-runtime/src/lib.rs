@@ -226,6 +226,8 @@ pub mod artifacts {
 
 /// Databases beside the job repository that writers write to exactly once.
 pub mod destination {
+    #[cfg(feature = "tokio")]
+    pub use crate::async_runtime::block_on;
     pub use crate::marker::{
         Advance, AnyDestination, Destination, DestinationReturn, Marker, MarkerSql, SessionSql, SqlDialect,
         session_name,
