@@ -11,6 +11,14 @@ pub(crate) enum Fault {
     NoFence,
     /// The reader's checkpoint is taken after the next chunk was read ahead.
     LateCheckpoint,
+    /// The repository commits before the destination.
+    RepositoryFirst,
+    /// The repository catches up with a marker without its counters.
+    NoCounters,
+    /// The items are committed before the marker of their destination.
+    SplitMarker,
+    /// A marker moves whoever owns it.
+    NoMarkerFence,
 }
 
 static ENABLED: LazyLock<Option<Fault>> =
@@ -18,6 +26,10 @@ static ENABLED: LazyLock<Option<Fault>> =
         Ok("split-commit") => Some(Fault::SplitCommit),
         Ok("no-fence") => Some(Fault::NoFence),
         Ok("late-checkpoint") => Some(Fault::LateCheckpoint),
+        Ok("repository-first") => Some(Fault::RepositoryFirst),
+        Ok("no-counters") => Some(Fault::NoCounters),
+        Ok("split-marker") => Some(Fault::SplitMarker),
+        Ok("no-marker-fence") => Some(Fault::NoMarkerFence),
         _ => None,
     });
 

@@ -1,10 +1,16 @@
 //! Destinations beside the repository: each item once, whatever is lost between the two commits.
 
+use std::collections::HashMap;
 use std::fs;
+use std::path::Path;
+use std::process::Command;
+use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use batch_runtime::destination::{Advance, DatabaseDestination, Destination, Marker};
 use batch_runtime::prelude::*;
 use batch_runtime::{BatchRuntime, BatchStatus, JobExecutionId, JobOperator, JobParameters};
+use batch_testing::crash_sweep;
 use batch_tests::database::{Database, Place};
 use batch_tests::stage::{said, say};
 
@@ -72,11 +78,11 @@ impl Destination for Faulty {
             self.inner.roll_back();
             return Err(BatchError::msg("the commit is lost"));
         }
-        if self.strikes("taken", advance.to) {
-            self.inner.roll_back();
+        let committed = self.inner.commit(advance)?;
+        // Between two intervals.
+        if self.strikes("taken", advance.to + 1) {
             DatabaseDestination::new(&self.url)?.claim(advance.key)?;
         }
-        let committed = self.inner.commit(advance)?;
         if self.strikes("after", advance.to) {
             return Err(BatchError::msg("the answer is lost"));
         }
@@ -109,19 +115,28 @@ impl Destination for Faulty {
     }
 }
 
+/// The fault and the bad number of a launch.
+type Plan = (String, u64);
+
+/// The plans of the next launches, by the log of their tests.
+fn plans() -> MutexGuard<'static, HashMap<String, Plan>> {
+    static PLANS: LazyLock<Mutex<HashMap<String, Plan>>> = LazyLock::new(Mutex::default);
+    PLANS.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn plan_of(log: &str) -> Plan {
+    plans().get(log).cloned().unwrap_or_default()
+}
+
 /// Inserts numbers into another database. Keeps their number in the user data of the step, and their sum in the data of the job. It cannot
-/// write `bad` numbers.
+/// write the bad number.
 #[derive(BatchArtifact)]
 struct Ledger {
     /// The repository's, if it is empty.
     #[batch_property(value = "")]
     url: String,
-    #[batch_property(value = "")]
-    fault: String,
-    #[batch_property(value = "2")]
-    interval: i64,
-    #[batch_property(value = "0")]
-    bad: u64,
+    #[batch_property(value = "marked")]
+    log: String,
     #[batch_context]
     job: JobContext,
     #[batch_context]
@@ -136,10 +151,12 @@ impl Ledger {
             "" => self.job.repository_url(),
             url => url.to_owned(),
         };
+        let plan = plan_of(&self.log).0;
+        let (fault, interval) = plan.split_once('@').unwrap_or((&plan, "2"));
         Ok(Faulty {
             inner: DatabaseDestination::new(&url)?,
-            fault: self.fault.clone(),
-            interval: self.interval,
+            fault: fault.to_owned(),
+            interval: interval.parse()?,
             url,
             lost: false,
         })
@@ -147,10 +164,11 @@ impl Ledger {
 
     #[write_items]
     fn write(&mut self, numbers: &[u64], tx: &mut RepositoryConnection) -> Result<(), BatchError> {
+        let bad = plan_of(&self.log).1;
         for number in numbers {
             tx.batch_execute(&format!("INSERT INTO number VALUES ({number})"))?;
-            if *number == self.bad {
-                return Err(BatchError::msg(format!("{number} is bad")));
+            if *number == bad {
+                return Err(std::io::Error::other(format!("{number} is bad")).into());
             }
         }
         let count = self.step.persistent_user_data::<u64>()?.unwrap_or(0) + numbers.len() as u64;
@@ -163,8 +181,7 @@ impl Ledger {
 const JOB: &str = r#"<job id="marked"><step id="load">
   <chunk reader="MarkedNumbers" writer="Ledger" commit-interval="3" CHUNK>
     <properties>
-      <property name="url" value="${url}"/><property name="fault" value="${fault}"/>
-      <property name="bad" value="${bad}"/><property name="log" value="${log}"/>
+      <property name="url" value="${url}"/><property name="log" value="${log}"/>
     </properties>
     FAULTS
   </chunk>
@@ -172,7 +189,9 @@ const JOB: &str = r#"<job id="marked"><step id="load">
 
 /// A repository, and a destination of another kind or place.
 struct Scene {
-    _folder: tempfile::TempDir,
+    folder: tempfile::TempDir,
+    repository: Place,
+    runtime: BatchRuntime,
     operator: JobOperator,
     destination: Place,
     log: String,
@@ -193,13 +212,41 @@ impl Scene {
             .connect()
             .execute("CREATE TABLE number (number INTEGER)")
             .unwrap();
-        let runtime = BatchRuntime::builder().repository(here.url());
-        let runtime = runtime.job_path(jobs.display().to_string()).build().unwrap();
+        let runtime = runtime(&here, folder.path());
         Self {
             log: folder.path().display().to_string(),
-            _folder: folder,
             operator: runtime.job_operator(),
+            runtime,
+            folder,
+            repository: here,
             destination,
+        }
+    }
+
+    /// Replaces a database file by another one.
+    fn with_database(self, from: &Path, to: &Path) -> Self {
+        let Self {
+            folder,
+            repository,
+            runtime: before,
+            operator,
+            destination,
+            log,
+        } = self;
+        assert_eq!(before.shutdown(Duration::from_secs(60)), []);
+        drop((before, operator));
+        for rest in ["-wal", "-shm"] {
+            let _ = fs::remove_file(format!("{}{rest}", to.display()));
+        }
+        fs::copy(from, to).unwrap();
+        let runtime = runtime(&repository, folder.path());
+        Self {
+            operator: runtime.job_operator(),
+            runtime,
+            folder,
+            repository,
+            destination,
+            log,
         }
     }
 
@@ -207,9 +254,8 @@ impl Scene {
     fn launch(&self, fault: &str, bad: u64) -> (BatchStatus, String) {
         let parameters = JobParameters::new()
             .with("url", self.destination.url())
-            .with_non_identifying("log", &self.log)
-            .with_non_identifying("fault", fault)
-            .with_non_identifying("bad", bad.to_string());
+            .with_non_identifying("log", &self.log);
+        plans().insert(self.log.clone(), (fault.to_owned(), bad));
         let execution = self.operator.launch("marked", parameters).unwrap();
         let ended = self.operator.wait(execution).unwrap();
         (ended.status, ended.exit_message)
@@ -251,6 +297,21 @@ impl Scene {
     }
 }
 
+fn runtime(repository: &Place, folder: &Path) -> BatchRuntime {
+    let jobs = folder.join("jobs").display().to_string();
+    let builder = BatchRuntime::builder().repository(repository.url());
+    builder.job_path(jobs).build().unwrap()
+}
+
+/// Copies a database of SQLite with all that is committed.
+fn copy_database(from: &Path, to: &Path) {
+    let place = Place::existing(Database::Sqlite, format!("sqlite://{}", from.display()));
+    place
+        .connect()
+        .execute(&format!("VACUUM INTO '{}'", to.display()))
+        .unwrap();
+}
+
 /// Spec: MARK-04, MARK-06, MARK-08
 #[test]
 fn an_interval_is_committed_once_whatever_is_lost_between_the_commits() {
@@ -283,4 +344,106 @@ fn an_interval_is_committed_once_whatever_is_lost_between_the_commits() {
 fn pairs() -> Vec<(Database, Database)> {
     let to = |to| Database::ALL.map(|from| (from, to));
     Database::ALL.into_iter().flat_map(to).collect()
+}
+
+/// Death, panics and errors at each statement of both databases, and between their commits.
+///
+/// Spec: MARK-04, MARK-06, MARK-10
+#[test]
+fn a_crash_at_each_event_of_both_databases_changes_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let job = JOB.replace("CHUNK", "").replace("FAULTS", "");
+    let file = folder.path().join("marked.xml");
+    // On the database of the repository, by a connection of its own: the sweep sees the events of both, and compares the rows.
+    fs::write(&file, job.replace("${url}", "")).unwrap();
+    crash_sweep(file)
+        .sample(8)
+        .parameter("log", "sweep")
+        .prepare(|database| database.execute("CREATE TABLE number (number INTEGER)"))
+        .run();
+}
+
+/// Spec: MARK-09
+#[test]
+fn a_bad_item_is_skipped_or_retried_in_the_destination() {
+    let skips =
+        r#"<skippable-exception-classes><include class="std::io::Error"/></skippable-exception-classes>"#;
+    for (repository, destination) in pairs() {
+        let scene = Scene::new(repository, destination, r#"skip-limit="1""#, skips);
+        let (status, message) = scene.launch("none", 5);
+        assert_eq!(
+            status,
+            BatchStatus::Completed,
+            "{repository:?} to {destination:?}: {message}"
+        );
+        assert_eq!(
+            scene.written(),
+            (vec![1, 2, 3, 4, 6, 7], 0),
+            "{repository:?} to {destination:?}"
+        );
+        assert_eq!(scene.counters(), (7, 6, 1), "{repository:?} to {destination:?}");
+    }
+}
+
+/// The marker of a step that has failed stays, and an instance that another backup of either side does not know is an error.
+///
+/// Spec: MARK-07
+#[test]
+fn a_restored_database_is_an_error_that_names_both_sides() {
+    let restored = |of_repository: bool| {
+        let scene = Scene::new(Database::Sqlite, Database::Sqlite, "", "");
+        let file = match of_repository {
+            true => scene.folder.path().join("batch.db"),
+            false => scene.folder.path().join("there/batch.db"),
+        };
+        let backup = scene.folder.path().join("backup.db");
+        let (status, _) = scene.launch("before@1", 0);
+        assert_eq!(status, BatchStatus::Failed);
+        copy_database(&file, &backup);
+        // Two intervals more.
+        let (status, message) = scene.launch("none", 7);
+        assert_eq!(status, BatchStatus::Failed);
+        assert!(message.contains("7 is bad"), "{message}");
+        (scene, file, backup)
+    };
+    for of_repository in [true, false] {
+        let (scene, file, backup) = restored(of_repository);
+        let scene = scene.with_database(&backup, &file);
+        let (status, message) = scene.launch("none", 0);
+        assert_eq!(status, BatchStatus::Failed);
+        let (destination, repository) = match of_repository {
+            true => (2, 0),
+            false => (0, 2),
+        };
+        for part in [
+            format!("the marker of interval {destination}"),
+            format!("the repository is at interval {repository}"),
+            "restored from a backup".to_owned(),
+            "/load`".to_owned(),
+        ] {
+            assert!(message.contains(&part), "{part}: {message}");
+        }
+    }
+}
+
+/// Spec: MARK-04 to MARK-06
+#[test]
+#[cfg(debug_assertions)]
+fn the_tests_find_planted_faults() {
+    let name = "destinations::an_interval_is_committed_once_whatever_is_lost_between_the_commits";
+    for fault in [
+        "repository-first",
+        "no-counters",
+        "split-marker",
+        "no-marker-fence",
+    ] {
+        let mut test = Command::new(std::env::current_exe().unwrap());
+        let test = test.args(["--exact", name]).env("BATCH_FAILPOINTS", fault);
+        let output = test.output().unwrap();
+        let found = String::from_utf8_lossy(&output.stdout);
+        assert!(
+            !output.status.success() && found.contains("1 failed"),
+            "{fault}: {found}"
+        );
+    }
 }

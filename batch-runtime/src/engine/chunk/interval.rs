@@ -255,12 +255,12 @@ impl ChunkRunner<'_> {
                 .collecting
                 .map_or_else(Vec::new, |(collecting, _)| collecting.reports()),
         };
-        if let Some(marked) = &self.marked {
-            let committing = Committing {
-                side_writes: &side_writes,
-                counters,
-            };
-            marked.commit(&self.chunk.writer, env, interval, &committing)?;
+        #[cfg(not(debug_assertions))]
+        let comes_first = true;
+        #[cfg(debug_assertions)]
+        let comes_first = !crate::failpoints::is_on(crate::failpoints::Fault::RepositoryFirst);
+        if comes_first {
+            self.commit_destination(interval, &side_writes, counters)?;
         }
         // The time is taken before the commit, because the lease lasts at least from then.
         let renewal = env
@@ -286,6 +286,9 @@ impl ChunkRunner<'_> {
             Some((partition, ending)) => partition.record(ending.status, &mut commit)?,
             None => commit(None)?,
         }
+        if !comes_first {
+            self.commit_destination(interval, &side_writes, counters)?;
+        }
         env.data.committed(side_writes.data);
         // A failed commit has rolled the renewal back.
         if let Some((asked, _)) = renewal {
@@ -296,6 +299,24 @@ impl ChunkRunner<'_> {
             collecting.committed();
         }
         Ok(())
+    }
+
+    /// Commits the items and the marker in the destination, if the writer has one.
+    // Spec: MARK-04
+    fn commit_destination(
+        &self,
+        interval: &mut Interval<'_, '_>,
+        side_writes: &SideWrites,
+        counters: StepCounters,
+    ) -> Result<(), RolledBack> {
+        let Some(marked) = &self.marked else {
+            return Ok(());
+        };
+        let committing = Committing {
+            side_writes,
+            counters,
+        };
+        marked.commit(&self.chunk.writer, self.env, interval, &committing)
     }
 
     /// Returns the ending to record with the last chunk, or `None` if something is left to do after it. In a worker process that is the

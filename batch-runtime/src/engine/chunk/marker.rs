@@ -1,7 +1,7 @@
 //! The marker of a destination: the destination commits first, with what the repository will store, and the repository follows.
 // Spec: MARK-04 to MARK-10, D-109
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
 
@@ -237,7 +237,7 @@ impl Marked {
     }
 
     /// Becomes the owner of the marker, and sets the repository to it if the destination has committed one interval more. No
-    /// earlier owner can commit anything from then on.
+    /// earlier owner can commit anything from then on. Waits for `patience` while the destination cannot be reached.
     // Spec: MARK-05, MARK-06, MARK-07
     pub(super) fn claim(
         &mut self,
@@ -245,6 +245,25 @@ impl Marked {
         env: StepEnv<'_>,
         step: &mut StepExecution,
         state: &mut StepState,
+        patience: Duration,
+    ) -> Result<(), Interrupt> {
+        let claimed = self.claim_marker(writer, env, step, state, patience);
+        if claimed.is_err()
+            && let Some(destination) = &mut self.destination
+        {
+            // The end of the step is recorded next, on the same database perhaps.
+            destination.get().roll_back();
+        }
+        claimed
+    }
+
+    fn claim_marker(
+        &mut self,
+        writer: &Bound,
+        env: StepEnv<'_>,
+        step: &mut StepExecution,
+        state: &mut StepState,
+        patience: Duration,
     ) -> Result<(), Interrupt> {
         let Some(destination) = &mut self.destination else {
             return Ok(());
@@ -268,7 +287,7 @@ impl Marked {
         let instance = env.repository.instance(env.running.lease.instance_id)?;
         let instance = instance.ok_or(RepositoryError::Fault)?;
         let key = format!("{}/{}/{}", instance.job_name, instance.job_key, step.step_name);
-        let marker = writer.call("destination", || destination.get().claim(&key))?;
+        let marker = claim_patiently(writer, env, destination, &key, patience)?;
         let claimed = Claimed {
             key,
             fence: marker.fence,
@@ -468,6 +487,31 @@ impl Claimed {
     }
 }
 
+/// Claims a marker, and tries again while the connection is lost.
+fn claim_patiently(
+    writer: &Bound,
+    env: StepEnv<'_>,
+    destination: &mut AnyDestination,
+    key: &str,
+    patience: Duration,
+) -> Result<Marker, Failure> {
+    let began = Instant::now();
+    let mut pause = Duration::from_millis(10);
+    loop {
+        let failure = match writer.call("destination", || destination.get().claim(key)) {
+            Ok(marker) => return Ok(marker),
+            Err(failure) => failure,
+        };
+        let is_over = began.elapsed() >= patience || env.worker.stop_requested();
+        if is_over || !destination.get().is_lost() {
+            return Err(failure);
+        }
+        destination.get().roll_back();
+        env.worker.pause(pause);
+        pause = (pause * 2).min(Duration::from_secs(1));
+    }
+}
+
 /// Returns whether the repository knows all that a marker of another beginning says: the step begins anew on purpose.
 fn is_known(env: StepEnv<'_>, marker: &Marker, stored: Option<&MarkerState>) -> Result<bool, Interrupt> {
     let Some(stored) = stored else {
@@ -501,6 +545,11 @@ fn roll_forward(
     next.marker = Some(reached.encode()?);
     let before = step.counters;
     let counters = stored.counters.added_to(before);
+    #[cfg(debug_assertions)]
+    let counters = match crate::failpoints::is_on(crate::failpoints::Fault::NoCounters) {
+        true => IntervalCounters::default().added_to(before),
+        false => counters,
+    };
     let side_writes = stored.side_writes(step);
     store(env, step, &next, counters, &side_writes)?;
     tracing::info!(
@@ -509,6 +558,9 @@ fn roll_forward(
         "the destination had committed one interval more than the repository, which has caught up"
     );
     *state = next;
+    if let Some((collecting, _)) = env.collecting {
+        collecting.committed_after_all();
+    }
     env.data.committed(side_writes.data);
     env.context.restore_persistent_info(state.user_data.clone());
     env.context.set_counters(counters);

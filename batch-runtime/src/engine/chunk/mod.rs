@@ -41,6 +41,9 @@ use self::interval_state::{Interval, IntervalEnd, RolledBack};
 use self::lists::Lists;
 use self::rules::Budget;
 
+/// The longest wait for a destination whose connection was lost, however long a lease is.
+const MAX_PATIENCE: Duration = Duration::from_secs(60);
+
 /// Runs one chunk.
 pub(crate) struct ChunkRunner<'a> {
     chunk: &'a BoundChunk,
@@ -129,7 +132,7 @@ impl<'a> ChunkRunner<'a> {
         mut state: StepState,
         listeners: &mut ChunkListeners<'_>,
     ) -> Result<BodyEnd, Interrupt> {
-        let opened = self.open(step, &mut state);
+        let opened = self.open(step, &mut state, Duration::ZERO);
         let result = opened.and_then(|()| self.intervals(step, &mut state, listeners));
         self.close();
         result
@@ -151,9 +154,14 @@ impl<'a> ChunkRunner<'a> {
         Ok(())
     }
 
-    fn open(&mut self, step: &mut StepExecution, state: &mut StepState) -> Result<(), Interrupt> {
+    fn open(
+        &mut self,
+        step: &mut StepExecution,
+        state: &mut StepState,
+        patience: Duration,
+    ) -> Result<(), Interrupt> {
         // Before the reader is opened: the marker may be ahead of the repository.
-        self.claim_marker(step, state)?;
+        self.claim_marker(step, state, patience)?;
         self.restore_skips(step, state)?;
         self.open_reader(state)?;
         self.publish_item_count();
@@ -162,7 +170,12 @@ impl<'a> ChunkRunner<'a> {
 
     /// Asks the writer for its destination, once, and claims the marker there.
     // Spec: MARK-03, MARK-05
-    fn claim_marker(&mut self, step: &mut StepExecution, state: &mut StepState) -> Result<(), Interrupt> {
+    fn claim_marker(
+        &mut self,
+        step: &mut StepExecution,
+        state: &mut StepState,
+        patience: Duration,
+    ) -> Result<(), Interrupt> {
         if !std::mem::replace(&mut self.asked_for_destination, true) {
             let writer = &mut self.writer;
             let destination = self.chunk.writer.call("destination", || writer.destination())?;
@@ -173,7 +186,7 @@ impl<'a> ChunkRunner<'a> {
             }
         }
         match &mut self.marked {
-            Some(marked) => marked.claim(&self.chunk.writer, self.env, step, state),
+            Some(marked) => marked.claim(&self.chunk.writer, self.env, step, state, patience),
             None => Ok(()),
         }
     }
@@ -314,7 +327,7 @@ impl<'a> ChunkRunner<'a> {
         *state = kept;
         self.close();
         // Skips after the checkpoint are counted again when their items are read again.
-        self.open(step, state)?;
+        self.open(step, state, repository.lease_time().min(MAX_PATIENCE))?;
         Ok(true)
     }
 

@@ -359,6 +359,8 @@ struct Waiting {
     payloads: Vec<Payload>,
     /// The number of those that a rollback of a chunk does not discard.
     kept: usize,
+    /// Those of the chunk that was rolled back last: a destination may have committed it.
+    in_doubt: Vec<Payload>,
 }
 
 enum Payload {
@@ -436,9 +438,18 @@ impl Collecting {
 
     /// Discards the payloads of a chunk that was rolled back.
     pub(in crate::engine) fn roll_back(&self) {
-        let mut waiting = lock(&self.waiting);
-        let kept = waiting.kept;
-        waiting.payloads.truncate(kept);
+        let waiting = &mut *lock(&self.waiting);
+        waiting.in_doubt = waiting
+            .payloads
+            .split_off(waiting.kept.min(waiting.payloads.len()));
+    }
+
+    /// Sends the payloads of the chunk that was rolled back last: the repository has committed it from the marker of its destination, with
+    /// those that are stored.
+    // Spec: MARK-06
+    pub(in crate::engine) fn committed_after_all(&self) {
+        let payloads = std::mem::take(&mut lock(&self.waiting).in_doubt);
+        self.send(payloads);
     }
 
     fn send(&self, payloads: Vec<Payload>) {

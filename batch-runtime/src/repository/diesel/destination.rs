@@ -252,6 +252,8 @@ impl DatabaseDestination {
         self.transaction()?;
         self.execute(RELEASE_GUARD)
             .map_err(|_| BatchError::from(RepositoryError::TransactionEnded))?;
+        #[cfg(debug_assertions)]
+        let advance = &self.faulty(advance)?;
         let statement = diesel::sql_query(self.sql.advance.clone())
             .bind::<BigInt, _>(advance.to)
             .bind::<Text, _>(advance.state)
@@ -265,6 +267,23 @@ impl DatabaseDestination {
             false => self.roll_back(),
         }
         Ok(moved)
+    }
+
+    /// The faults `split-marker` and `no-marker-fence`.
+    #[cfg(debug_assertions)]
+    fn faulty<'a>(&mut self, advance: &Advance<'a>) -> Result<Advance<'a>, BatchError> {
+        use crate::failpoints::{Fault, is_on};
+        let mut advance = *advance;
+        if is_on(Fault::SplitMarker) {
+            self.commit_open()?;
+            self.begin(self.sql.begin)?;
+        }
+        if is_on(Fault::NoMarkerFence)
+            && let Some(row) = self.row(advance.key)?
+        {
+            advance.fence = row.fence;
+        }
+        Ok(advance)
     }
 
     /// Closes the connection, which rolls back in every state.
