@@ -3,7 +3,8 @@
 use std::collections::VecDeque;
 
 use batch_runtime::prelude::*;
-use sqlx::PgPool;
+use batch_sqlx::SqlxDestination;
+use sqlx::{PgPool, PgTransaction, Postgres};
 
 /// The number of invoices that one query reads.
 const PAGE: i64 = 500;
@@ -86,8 +87,7 @@ impl Reminders {
     }
 }
 
-/// Inserts reminders, in a separate transaction: after a crash the reminders of one chunk are inserted again, which the key of the table
-/// makes harmless.
+/// Inserts reminders, each exactly once: the destination commits them with a marker that knows the position of the reader.
 #[derive(BatchArtifact)]
 pub(crate) struct ReminderTable {
     pool: Option<PgPool>,
@@ -101,24 +101,29 @@ impl ReminderTable {
 
 #[item_writer("ReminderTable")]
 impl ReminderTable {
-    #[open]
-    fn open(&mut self, _checkpoint: Option<()>) {}
+    #[destination]
+    fn database(&self) -> Result<SqlxDestination<Postgres>, BatchError> {
+        Ok(SqlxDestination::new(self.pool.clone().ok_or_else(no_pool)?))
+    }
 
     #[write_items]
-    async fn write(&mut self, reminders: &[Reminder]) -> Result<(), BatchError> {
-        let pool = self.pool.as_ref().ok_or_else(no_pool)?;
+    async fn write(
+        &mut self,
+        reminders: &[Reminder],
+        tx: &mut PgTransaction<'static>,
+    ) -> Result<(), sqlx::Error> {
         let (invoices, texts): (Vec<_>, Vec<_>) = reminders
             .iter()
             .map(|reminder| (reminder.invoice, reminder.text.as_str()))
             .unzip();
-        let sql = "INSERT INTO reminder (invoice, text) SELECT * FROM UNNEST($1::bigint[], $2::text[]) \
-                   ON CONFLICT (invoice) DO NOTHING";
-        sqlx::query(sql).bind(invoices).bind(texts).execute(pool).await?;
+        let sql = "INSERT INTO reminder (invoice, text) SELECT * FROM UNNEST($1::bigint[], $2::text[])";
+        sqlx::query(sql)
+            .bind(invoices)
+            .bind(texts)
+            .execute(&mut **tx)
+            .await?;
         Ok(())
     }
-
-    #[get_checkpoint_info]
-    fn checkpoint(&mut self) {}
 }
 
 fn no_pool() -> BatchError {

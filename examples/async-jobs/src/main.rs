@@ -5,7 +5,7 @@
 //! ```
 //!
 //! The database has the tables `invoice (id bigint, customer text, cents bigint, paid boolean)` and
-//! `reminder (invoice bigint primary key, text text)`. Kill the program while it runs and start it again: each reminder is there once.
+//! `reminder (invoice bigint, text text)`. Kill the program while it runs and start it again: each reminder is there once.
 
 use std::time::Duration;
 

@@ -1,0 +1,311 @@
+//! A database of sqlx as a destination.
+// Spec: MARK-02, MARK-04, MARK-05, MARK-08, MARK-09, MARK-11
+
+use batch_runtime::BatchError;
+use batch_runtime::destination::{Advance, Destination, Marker, MarkerSql, block_on, session_name};
+use sqlx::{Connection, Error, Pool, Transaction};
+use tokio::runtime::Handle;
+
+use crate::database::{MarkerRow, SqlxDatabase, Value};
+
+/// A database that a writer writes to exactly once by sqlx.
+///
+/// The writer returns it from its `#[destination]` method, and `#[write_items]` takes the transaction, without committing it or
+/// rolling it back. The table `BATCH_MARKER` is created in the database when a step first needs it.
+/// [`Destination`] says what a crash does at each moment.
+///
+/// A destination opens one connection beside the pool, with the options and hooks of the pool, and closes it after the step: each running
+/// step, and each running partition, has one. The server shows it with the application name `batch-marker ..` (PostgreSQL), or with a lock
+/// of this name (MySQL), by which the next owner of the step ends it if the process is suspended.
+pub struct SqlxDestination<DB: SqlxDatabase> {
+    /// Its options are those of the connection.
+    pool: Pool<DB>,
+    sql: MarkerSql,
+    /// The name of the session. Each connection has another, so that the session of a lost one is ended as well.
+    name: String,
+    /// The connection, `None` before the first use and after a loss. A pool is the only source of a transaction that borrows nothing; for
+    /// sqlx it stays open until the connection is closed, and the statements of this module begin and end the real ones in it.
+    connection: Option<Transaction<'static, DB>>,
+    /// Whether the transaction of an interval is open.
+    is_open: bool,
+}
+
+/// Reveals at the commit whether the writer has ended the transaction: its savepoint is gone then.
+const SET_GUARD: &str = "SAVEPOINT batch_interval";
+const RELEASE_GUARD: &str = "RELEASE SAVEPOINT batch_interval";
+const SET_SAVEPOINT: &str = "SAVEPOINT batch_write";
+const RELEASE_SAVEPOINT: &str = "RELEASE SAVEPOINT batch_write";
+const UNDO_TO_SAVEPOINT: &str = "ROLLBACK TO SAVEPOINT batch_write; RELEASE SAVEPOINT batch_write";
+
+impl<DB: SqlxDatabase> SqlxDestination<DB> {
+    /// Creates the destination for the database of a pool. Connects later.
+    pub fn new(pool: Pool<DB>) -> Self {
+        Self::with_table(pool, MarkerSql::TABLE)
+    }
+
+    /// Creates the destination with another name of the table of its markers, which may have a schema before it. Repositories
+    /// that run jobs of the same name into one database need separate tables.
+    pub fn with_table(pool: Pool<DB>, table: impl Into<String>) -> Self {
+        Self {
+            pool,
+            sql: MarkerSql::new(DB::DIALECT, &table.into()),
+            name: String::new(),
+            connection: None,
+            is_open: false,
+        }
+    }
+
+    /// Returns the connection, and opens it if there is none.
+    fn connected(&mut self) -> Result<&mut Transaction<'static, DB>, BatchError> {
+        let connection = match self.connection.take() {
+            Some(connection) => connection,
+            None => {
+                self.name = session_name();
+                let naming = self.sql.sessions.as_ref().map(|sessions| sessions.name);
+                block_on(connect(&self.pool, naming, &self.name)).map_err(unreachable)?
+            }
+        };
+        Ok(self.connection.insert(connection))
+    }
+
+    fn run(&mut self, statements: &str) -> Result<(), BatchError> {
+        let connection = self.connected()?;
+        Ok(block_on(DB::run(connection, statements))?)
+    }
+
+    fn execute(&mut self, statement: &str, values: &[Value<'_>]) -> Result<u64, BatchError> {
+        let connection = self.connected()?;
+        Ok(block_on(DB::execute(connection, statement, values))?)
+    }
+
+    fn marker(&mut self, key: &str) -> Result<Option<MarkerRow>, BatchError> {
+        let select = self.sql.select.clone();
+        let connection = self.connected()?;
+        Ok(block_on(DB::marker(connection, &select, key))?)
+    }
+
+    /// Returns the marker, and creates the table if it is not there.
+    fn marker_in_table(&mut self, key: &str) -> Result<Option<MarkerRow>, BatchError> {
+        self.connected()?;
+        let unreadable = match self.marker(key) {
+            Err(error) => error,
+            found => return found,
+        };
+        let create = self.sql.create.clone();
+        // Another partition may create it at the same time, so only the second attempt to read decides.
+        let created = self.run(&create);
+        self.marker(key).map_err(|_| {
+            let cause = created.err().unwrap_or(unreadable);
+            BatchError::msg(format_args!(
+                "cannot read the markers in the destination, nor create their table ({}); create it by `{create}`",
+                cause.chain()
+            ))
+        })
+    }
+
+    /// Ends the session of the owner before, which may be suspended and hold locks.
+    fn end_session(&mut self, name: &str) -> Result<(), BatchError> {
+        let Some(sessions) = self.sql.sessions.clone() else {
+            return Ok(());
+        };
+        let connection = self.connected()?;
+        let ids = block_on(DB::sessions(connection, sessions.find, name))?;
+        for id in ids.into_iter().flatten() {
+            if let Err(error) = self.run(&sessions.end_of(id)) {
+                let error = error.chain();
+                tracing::debug!(
+                    error,
+                    id,
+                    "the session of an earlier owner of a marker cannot be ended"
+                );
+            }
+        }
+        Ok(())
+    }
+
+    /// Inserts the marker, or raises its fence.
+    fn raise(&mut self, key: &str) -> Result<Option<MarkerRow>, BatchError> {
+        let (raise, insert) = (self.sql.raise.clone(), self.sql.insert.clone());
+        self.run(self.sql.begin)?;
+        self.is_open = true;
+        let (name, key_value) = (self.name.clone(), Value::Text(key));
+        // An update of no row would lock the gap between two keys on MySQL, and partitions that begin together would be in a deadlock.
+        let is_there = self.marker(key)?.is_some();
+        if !is_there || self.execute(&raise, &[Value::Text(&name), key_value])? == 0 {
+            self.execute(&insert, &[key_value, Value::Text(&name)])?;
+        }
+        let raised = self.marker(key)?;
+        self.commit_open()?;
+        Ok(raised)
+    }
+
+    /// Releases the guard of the transaction.
+    fn release_guard(&mut self) -> Result<(), BatchError> {
+        self.run(RELEASE_GUARD).map_err(|error| match self.is_lost() {
+            true => error,
+            false => BatchError::msg(format_args!(
+                "the transaction in the destination had ended before its commit ({}): `#[write_items]` cannot commit it or roll it back, and \
+                 has to return the error of a statement that fails",
+                error.chain()
+            )),
+        })
+    }
+
+    fn commit_open(&mut self) -> Result<(), BatchError> {
+        self.run("COMMIT")?;
+        self.is_open = false;
+        Ok(())
+    }
+
+    /// Closes the connection, which rolls back in every state. Waits for nothing.
+    fn close(&mut self) {
+        let is_open = std::mem::take(&mut self.is_open);
+        let Some(mut connection) = self.connection.take() else {
+            return;
+        };
+        // sqlx closes connections by a task. The thread may be in no runtime; only then `block_on` is called, so it cannot panic.
+        let runtime = Handle::try_current().unwrap_or_else(|_| block_on(async { Handle::current() }));
+        let _within = runtime.enter();
+        runtime.spawn(async move {
+            // sqlx rolls back what is dropped. Without a transaction PostgreSQL would log a warning.
+            if !is_open {
+                let _ = DB::run(&mut connection, "BEGIN").await;
+            }
+            drop(connection);
+        });
+    }
+}
+
+/// Opens a connection with the options of a pool, and names its session.
+///
+/// It is no connection of the pool: partitions could take all of them, and wait for one to read by; and the name of a session would stay
+/// with the connection when the pool hands it to other code.
+async fn connect<DB: SqlxDatabase>(
+    pool: &Pool<DB>,
+    naming: Option<&str>,
+    name: &str,
+) -> Result<Transaction<'static, DB>, Error> {
+    if pool.is_closed() {
+        return Err(Error::PoolClosed);
+    }
+    let options = pool.options().clone().max_connections(1).min_connections(0);
+    let options = options.max_lifetime(None).idle_timeout(None);
+    let single = options.connect_lazy_with(pool.connect_options().as_ref().clone());
+    let mut connection = single.begin().await?;
+    // A closed pool closes the connection when it is dropped, instead of keeping it.
+    drop(single.close());
+    DB::run(&mut connection, "ROLLBACK").await?;
+    if let Some(naming) = naming {
+        DB::execute(&mut connection, naming, &[Value::Text(name)]).await?;
+    }
+    Ok(connection)
+}
+
+fn unreachable(error: Error) -> BatchError {
+    let error = BatchError::from(error);
+    BatchError::msg(format_args!(
+        "cannot connect to the destination ({}); check that its server runs, and accepts one connection beside the pool for each step",
+        error.chain()
+    ))
+}
+
+impl<DB: SqlxDatabase> Destination for SqlxDestination<DB> {
+    type Transaction = Transaction<'static, DB>;
+
+    const HAS_SAVEPOINTS: bool = true;
+
+    fn claim(&mut self, key: &str) -> Result<Marker, BatchError> {
+        self.roll_back();
+        if self.is_lost() {
+            self.close();
+        }
+        if let Some((_, _, _, owner)) = self.marker_in_table(key)?
+            && owner != self.name
+        {
+            self.end_session(&owner)?;
+        }
+        let raised = self.raise(key)?;
+        let (fence, interval, state, _) =
+            raised.ok_or_else(|| BatchError::msg("the marker disappeared from the destination"))?;
+        Ok(Marker {
+            fence,
+            interval,
+            state,
+        })
+    }
+
+    fn transaction(&mut self) -> Result<&mut Transaction<'static, DB>, BatchError> {
+        if !self.is_open {
+            let begin = format!("{}; {SET_GUARD}", self.sql.begin);
+            self.run(&begin)?;
+            self.is_open = true;
+        }
+        self.connected()
+    }
+
+    fn commit(&mut self, advance: &Advance<'_>) -> Result<bool, BatchError> {
+        self.transaction()?;
+        self.release_guard()?;
+        let statement = self.sql.advance.clone();
+        let values = [
+            Value::Number(advance.to),
+            Value::Text(advance.state),
+            Value::Text(advance.key),
+            Value::Number(advance.fence),
+            Value::Number(advance.from),
+        ];
+        let moved = self.execute(&statement, &values)? == 1;
+        match moved {
+            true => self.commit_open()?,
+            false => self.roll_back(),
+        }
+        Ok(moved)
+    }
+
+    fn commit_unmarked(&mut self) -> Result<(), BatchError> {
+        if !self.is_open {
+            return Ok(());
+        }
+        self.release_guard()?;
+        self.commit_open()
+    }
+
+    fn roll_back(&mut self) {
+        if self.is_open && self.run("ROLLBACK").is_err() {
+            self.close();
+        }
+        self.is_open = false;
+    }
+
+    fn set_savepoint(&mut self) -> Result<(), BatchError> {
+        self.transaction()?;
+        self.run(SET_SAVEPOINT)
+    }
+
+    fn release_savepoint(&mut self) -> Result<(), BatchError> {
+        self.run(RELEASE_SAVEPOINT)
+    }
+
+    fn undo_to_savepoint(&mut self) -> Result<(), BatchError> {
+        self.run(UNDO_TO_SAVEPOINT)
+    }
+
+    fn is_lost(&mut self) -> bool {
+        // The error that is asked about may be one of the writer, so the connection itself is asked.
+        let connection = self.connection.as_mut();
+        connection.is_none_or(|connection| block_on(connection.ping()).is_err())
+    }
+
+    fn remove(&mut self, key: &str, fence: i64) -> Result<(), BatchError> {
+        self.roll_back();
+        let remove = self.sql.remove.clone();
+        self.execute(&remove, &[Value::Text(key), Value::Number(fence)])?;
+        Ok(())
+    }
+}
+
+impl<DB: SqlxDatabase> Drop for SqlxDestination<DB> {
+    fn drop(&mut self) {
+        self.close();
+    }
+}
