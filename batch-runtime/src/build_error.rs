@@ -24,6 +24,17 @@ pub enum BuildError {
          several threads: `#[tokio::main]` without `flavor = \"current_thread\"`, `tokio::runtime::Builder::new_multi_thread()`"
     )]
     CurrentThreadRuntime,
+    /// The URL of a database beside the repository is not valid.
+    #[error("the database `{}`: {problem}", shown_name(.name))]
+    Database {
+        /// The name that [`database`](crate::BatchRuntimeBuilder::database) gives it.
+        name: String,
+        /// What is wrong with the URL, without its password.
+        problem: RepositoryError,
+    },
+    /// A database beside the repository would be in memory.
+    #[error("the database `{}`: `memory:` is no database to read or write", shown_name(.0))]
+    NoDatabase(String),
     /// The thread of an observer cannot be started.
     #[error("cannot start the thread of an observer: {0}")]
     Observer(std::io::Error),

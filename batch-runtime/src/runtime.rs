@@ -137,6 +137,7 @@ pub struct BatchRuntimeBuilder {
     notifications: Vec<NotificationTarget>,
     async_runtime: AsyncRuntime,
     schema: Option<String>,
+    databases: BTreeMap<String, String>,
 }
 
 impl Default for BatchRuntimeBuilder {
@@ -148,6 +149,7 @@ impl Default for BatchRuntimeBuilder {
             notifications: Vec::new(),
             async_runtime: AsyncRuntime::default(),
             schema: None,
+            databases: BTreeMap::new(),
             system: system_properties::platform(),
             sources: ArtifactSources::default(),
             stop_timeout: Duration::from_secs(5),
@@ -197,6 +199,16 @@ impl BatchRuntimeBuilder {
     #[must_use]
     pub fn repository(mut self, url: impl Into<String>) -> Self {
         self.repository = url.into();
+        self
+    }
+
+    /// Names a database beside the repository, which artifacts find by [`JobContext::database`](crate::context::JobContext::database), and
+    /// those of `batch-items` by their property `database`. The URL has the form of [`repository`](Self::repository); its tables are
+    /// those of the program.
+    // Spec: MARK-13
+    #[must_use]
+    pub fn database(mut self, name: impl Into<String>, url: impl Into<String>) -> Self {
+        self.databases.insert(name.into(), url.into());
         self
     }
 
@@ -513,6 +525,7 @@ impl BatchRuntimeBuilder {
         let url: RepositoryUrl = self.repository.parse()?;
         check_dispatchers(&self.dispatchers, url.database())?;
         check_targets(&self.notifications).map_err(BuildError::NotificationTarget)?;
+        let databases = named_databases(self.databases)?;
         if self.async_runtime.has_one_thread() {
             return Err(BuildError::CurrentThreadRuntime);
         }
@@ -544,6 +557,7 @@ impl BatchRuntimeBuilder {
             limits,
             async_runtime: self.async_runtime,
             schema: Schema::new(self.schema),
+            databases,
         };
         let (keeper, ended) = bounded(0);
         let shared = Arc::new(Shared::new(
@@ -575,6 +589,16 @@ fn definitions(
         artifacts: Arc::new(artifacts),
         system: Arc::new(system),
     })
+}
+
+/// Parses the URLs of the databases beside the repository.
+fn named_databases(urls: BTreeMap<String, String>) -> Result<BTreeMap<String, RepositoryUrl>, BuildError> {
+    let parse = |(name, url): (String, String)| match url.parse::<RepositoryUrl>() {
+        Ok(url) if url.database() != DatabaseKind::Memory => Ok((name, url)),
+        Ok(_) => Err(BuildError::NoDatabase(name)),
+        Err(problem) => Err(BuildError::Database { name, problem }),
+    };
+    urls.into_iter().map(parse).collect()
 }
 
 /// Checks that the default dispatcher is one of the runtime, and that the processes that it gives work to can use the repository.

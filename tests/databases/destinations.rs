@@ -447,3 +447,61 @@ fn the_tests_find_planted_faults() {
         );
     }
 }
+
+/// A runtime that knows the database `there`, with the table `number` in both databases, and a job of records.
+fn named(repository: Database, destination: Database, writer: &str, properties: &str) -> (Scene, String) {
+    let mut scene = Scene::new(repository, destination, "", "");
+    let job = format!(
+        r#"<job id="named"><step id="copy">
+          <chunk reader="queryRecordReader" writer="{writer}" commit-interval="40">
+            <properties>
+              <property name="query" value="SELECT number FROM number WHERE number > 0" target="reader"/>
+              <property name="key" value="number" target="reader"/>{properties}
+            </properties>
+          </chunk>
+        </step></job>"#
+    );
+    fs::write(scene.folder.path().join("jobs/named.xml"), job).unwrap();
+    let mut here = scene.repository.connect();
+    here.execute("CREATE TABLE number (number INTEGER PRIMARY KEY)")
+        .unwrap();
+    for number in 1..=100 {
+        here.execute(&format!("INSERT INTO number VALUES ({number})"))
+            .unwrap();
+    }
+    let jobs = scene.folder.path().join("jobs").display().to_string();
+    let builder = BatchRuntime::builder().repository(scene.repository.url());
+    let builder = builder.database("there", scene.destination.url());
+    scene.runtime = builder.job_path(jobs).build().unwrap();
+    scene.operator = scene.runtime.job_operator();
+    let execution = scene.operator.launch("named", ()).unwrap();
+    let ended = scene.operator.wait(execution).unwrap();
+    let message = match ended.status {
+        BatchStatus::Completed => String::new(),
+        _ => ended.exit_message,
+    };
+    (scene, message)
+}
+
+/// Records alone move rows between databases, exactly once.
+///
+/// Spec: MARK-12, MARK-13
+#[test]
+fn a_named_database_is_one_that_artifacts_read_and_write() {
+    let there = r#"<property name="table" value="number" target="writer"/><property name="database" value="there" target="writer"/>"#;
+    for (repository, destination) in pairs() {
+        let (scene, message) = named(repository, destination, "recordTableWriter", there);
+        assert_eq!(message, "", "{repository:?} to {destination:?}");
+        assert_eq!(
+            scene.written(),
+            ((1..=100).collect(), 0),
+            "{repository:?} to {destination:?}"
+        );
+    }
+    let misspelt = there.replace(r#""there""#, r#""thare""#);
+    let (_, message) = named(Database::Sqlite, Database::Sqlite, "recordTableWriter", &misspelt);
+    assert!(
+        message.contains("unknown database `thare`; did you mean `there`?"),
+        "{message}"
+    );
+}

@@ -1,6 +1,7 @@
 //! What artifacts must be able to do inside others.
 
 use batch_runtime::BatchArtifact;
+use batch_runtime::destination::AnyDestination;
 use batch_runtime::prelude::*;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -71,6 +72,14 @@ pub trait WriteItems<T>: BatchArtifact + Send {
 
     /// Whether items are written; only [`NoWriter`] writes none.
     const WRITES: bool = true;
+
+    /// Returns the destination whose transaction `write` takes from the chunk transaction, if it has one.
+    ///
+    /// # Errors
+    /// The errors of the writer.
+    fn destination(&self) -> Result<Option<AnyDestination>, BatchError> {
+        Ok(None)
+    }
 
     /// Positions at a checkpoint; at the beginning for `None`.
     ///
@@ -204,6 +213,10 @@ where
 
 impl<T: Serialize + Send + 'static> WriteItems<T> for TableItemWriter<T> {
     type Position = TablePosition;
+
+    fn destination(&self) -> Result<Option<AnyDestination>, BatchError> {
+        self.destination()
+    }
 
     fn open(&mut self, checkpoint: Option<Self::Position>) -> Result<(), BatchError> {
         self.open(checkpoint)

@@ -2,6 +2,7 @@
 
 use std::marker::PhantomData;
 
+use batch_runtime::destination::AnyDestination;
 use batch_runtime::prelude::*;
 use serde::{Deserialize, Serialize};
 
@@ -33,6 +34,17 @@ macro_rules! several {
             C: WriteItems<T>,
             D: WriteItems<T>,
         {
+            /// Returns the destination of the writers, if one of them has one.
+            #[destination]
+            pub fn destination(&self) -> Result<Option<AnyDestination>, BatchError> {
+                Ok(AnyDestination::of_parts([
+                    self.first.destination()?,
+                    self.second.destination()?,
+                    self.third.destination()?,
+                    self.fourth.destination()?,
+                ])?)
+            }
+
             /// Opens the writers, at the checkpoint.
             #[open]
             pub fn open(
@@ -267,6 +279,12 @@ pub struct FlatteningPosition<P> {
 
 #[item_writer]
 impl<T: Send + 'static, W: WriteItems<T>> FlatteningItemWriter<T, W> {
+    /// Returns the destination of the writer, if it has one.
+    #[destination]
+    pub fn destination(&self) -> Result<Option<AnyDestination>, BatchError> {
+        self.writer.destination()
+    }
+
     /// Opens the writer, at the checkpoint.
     #[open]
     pub fn open(&mut self, checkpoint: Option<FlatteningPosition<W::Position>>) -> Result<(), BatchError> {
@@ -360,6 +378,12 @@ pub struct EnrichingItemWriter<T, L, W> {
 
 #[item_writer]
 impl<T: Send + 'static, L: LookUp<T>, W: WriteItems<L::Output>> EnrichingItemWriter<T, L, W> {
+    /// Returns the destination of the writer, if it has one.
+    #[destination]
+    pub fn destination(&self) -> Result<Option<AnyDestination>, BatchError> {
+        self.writer.destination()
+    }
+
     /// Opens the writer, at the checkpoint.
     #[open]
     pub fn open(&mut self, checkpoint: Option<W::Position>) -> Result<(), BatchError> {

@@ -16,7 +16,7 @@ pub(super) fn connect(job: &JobContext, url: &str) -> Result<RepositoryConnectio
     if url.is_empty() {
         return Ok(job.connect()?);
     }
-    let url: RepositoryUrl = url.parse()?;
+    let url = job.database(url)?;
     let connection = match url.database() {
         #[cfg(feature = "sqlite")]
         DatabaseKind::Sqlite => {

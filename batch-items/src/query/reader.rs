@@ -28,7 +28,7 @@ use crate::table::describe;
 /// | `parameters` | none | the values of the parameters, separated by `;`: `region=EU; since='2026-01-01'`. An unquoted number is a number, and an unquoted `true` is a boolean; a text in single quotes may contain `;` |
 /// | `key` | none | the columns of a unique key, separated by commas |
 /// | `page.size` | `1000` | the number of rows that are fetched at once, at most 1,000,000 |
-/// | `database` | the repository | the URL of another database |
+/// | `database` | the repository | the name or the URL of another database |
 /// | `tables` | none | the tables that the query reads, separated by commas, for [observers](batch_runtime::observer) such as batch-lineage; the query is not parsed for them |
 ///
 /// **With a `key`** the rows are read in pages, in the order of the key: each page is a query for the rows after the last key. The
@@ -220,9 +220,13 @@ impl<T: FromRow> QueryItemReader<T> {
                 );
                 continue;
             }
-            let (url, schema) = (&self.database, found.schema.as_deref());
+            let named = (!self.database.is_empty()).then(|| self.job.database(&self.database));
+            let url = named
+                .and_then(Result::ok)
+                .map_or_else(String::new, |url| url.to_string());
+            let schema = found.schema.as_deref();
             self.datasets
-                .report_table(DatasetRole::Input, url, schema, table, found.fields());
+                .report_table(DatasetRole::Input, &url, schema, table, found.fields());
         }
         Ok(())
     }

@@ -8,12 +8,13 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use batch_runtime::JobExecutionId;
+use batch_runtime::destination::{AnyDestination, DatabaseDestination};
+use batch_runtime::observer::DatasetRole;
 use batch_runtime::prelude::*;
 use batch_runtime::repository::DatabaseConnection;
-#[cfg(feature = "postgres")]
-use batch_runtime::repository::RepositoryConnection;
 use batch_runtime::xml::suggest::did_you_mean;
 use diesel::QueryResult;
+use diesel::result::Error as DieselError;
 
 use super::settings::{Settings, WriteMode};
 use crate::dataset::Datasets;
@@ -222,6 +223,9 @@ pub(crate) fn describe(database: DatabaseConnection<'_>, table: &str) -> QueryRe
 /// The catalogue, as a writer of a table asks it.
 #[derive(BatchArtifact)]
 pub(super) struct Catalogue {
+    /// The name or the URL of a database beside the repository; empty for the repository's.
+    #[batch_property(name = "database", value = "")]
+    database: String,
     #[batch_context]
     job: JobContext,
     #[batch_artifact]
@@ -249,8 +253,46 @@ struct Place {
 }
 
 impl Catalogue {
-    pub(super) fn datasets(&self) -> &Datasets {
-        &self.datasets
+    /// Returns the database of the table, if it is not the repository's.
+    pub(super) fn destination(&self) -> Result<Option<AnyDestination>, BatchError> {
+        if self.database.is_empty() {
+            return Ok(None);
+        }
+        Ok(Some(
+            DatabaseDestination::at(self.job.database(&self.database)?)?.into(),
+        ))
+    }
+
+    /// Returns the connection that writes to the table, inside the transaction.
+    pub(super) fn within<'a>(&self, tx: &'a mut ChunkTransaction) -> QueryResult<DatabaseConnection<'a>> {
+        if self.database.is_empty() {
+            return tx.any();
+        }
+        let connection = tx.destination::<RepositoryConnection>();
+        let connection = connection.map_err(|error| DieselError::QueryBuilderError(error.chain().into()))?;
+        Ok(connection.any())
+    }
+
+    /// Opens a connection beside the transaction.
+    fn connect(&self) -> Result<RepositoryConnection, BatchError> {
+        Ok(match self.database.is_empty() {
+            true => self.job.connect()?,
+            false => self.job.database(&self.database)?.connect()?,
+        })
+    }
+
+    /// Reports the table as an output.
+    pub(super) fn report(&self, table: &Table, name: &str) {
+        let url = match self.database.is_empty() {
+            true => String::new(),
+            false => self
+                .job
+                .database(&self.database)
+                .map_or_else(|_| String::new(), |url| url.to_string()),
+        };
+        let schema = table.schema.as_deref();
+        self.datasets
+            .report_table(DatasetRole::Output, &url, schema, name, table.fields());
     }
 
     /// Asks for a table when the writer opens.
@@ -259,7 +301,7 @@ impl Catalogue {
         let found = match place.as_ref().and_then(kept) {
             Some(found) => found,
             None => {
-                let found = Arc::new(describe(self.job.connect()?.any(), name)?);
+                let found = Arc::new(describe(self.connect()?.any(), name)?);
                 if let Some(place) = place {
                     keep(place, &found);
                 }
@@ -278,12 +320,12 @@ impl Catalogue {
     /// Asks again after an error, whose cause may be that the table has changed. Returns the table if it has.
     pub(super) fn changed(&mut self, name: &str, tx: &mut ChunkTransaction) -> Option<Table> {
         let known = self.known.as_ref()?;
-        let now = match tx.any().ok()? {
+        let now = match self.within(tx).ok()? {
             // PostgreSQL executes nothing after an error in a transaction.
             #[cfg(feature = "postgres")]
             DatabaseConnection::Postgres(_) => {
                 if self.connection.is_none() {
-                    self.connection = self.job.connect().ok();
+                    self.connection = self.connect().ok();
                 }
                 let described = describe(self.connection.as_mut()?.any(), name);
                 if described.is_err() {
@@ -299,6 +341,10 @@ impl Catalogue {
     /// Returns where the description is kept: asking SQLite takes no time, and its databases in memory have the same URL.
     fn place(&self, name: &str) -> Option<Place> {
         let (database, execution, step) = self.datasets.place()?;
+        let database = match self.database.is_empty() {
+            true => database,
+            false => self.job.database(&self.database).ok()?.to_string(),
+        };
         (!database.starts_with("sqlite:")).then(|| Place {
             database,
             execution,

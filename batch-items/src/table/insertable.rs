@@ -1,5 +1,6 @@
 //! Writers of items with diesel's `Insertable`.
 
+use batch_runtime::destination::AnyDestination;
 use batch_runtime::prelude::*;
 use batch_runtime::repository::DatabaseConnection;
 use batch_runtime::{BatchError, ConfigurationError};
@@ -102,6 +103,16 @@ macro_rules! insertable_writer_part {
 
         #[::batch_runtime::item_writer($name)]
         impl $type {
+            #[destination]
+            fn destination(
+                &self,
+            ) -> ::core::result::Result<
+                ::core::option::Option<::batch_runtime::destination::AnyDestination>,
+                ::batch_runtime::BatchError,
+            > {
+                self.table.destination()
+            }
+
             #[open]
             fn open(
                 &mut self,
@@ -148,6 +159,15 @@ macro_rules! insertable_writer_part {
 
         impl $crate::compose::WriteItems<$item> for $type {
             type Position = ();
+
+            fn destination(
+                &self,
+            ) -> ::core::result::Result<
+                ::core::option::Option<::batch_runtime::destination::AnyDestination>,
+                ::batch_runtime::BatchError,
+            > {
+                self.table.destination()
+            }
 
             fn open(&mut self, _: ::core::option::Option<()>) -> ::core::result::Result<(), ::batch_runtime::BatchError> {
                 self.table.open::<Self, $item>()
@@ -405,6 +425,14 @@ impl InsertableTable {
         check(&found, &declared).map_err(|cause| wrong(&declared.table, cause).into())
     }
 
+    /// Returns the database of the table, if it is not the repository's.
+    ///
+    /// # Errors
+    /// If `database` is no name or URL of one.
+    pub fn destination(&self) -> Result<Option<AnyDestination>, BatchError> {
+        self.catalogue.destination()
+    }
+
     /// Inserts items. Fewer rows than items are an error.
     ///
     /// # Errors
@@ -415,7 +443,11 @@ impl InsertableTable {
         tx: &mut ChunkTransaction,
     ) -> Result<(), BatchError> {
         let action = || action(WriteMode::Insert, items.len(), &name_of(W::TABLE));
-        match tx.any().and_then(|database| W::insert(&items, database)) {
+        let inserted = self
+            .catalogue
+            .within(tx)
+            .and_then(|database| W::insert(&items, database));
+        match inserted {
             Ok(rows) if rows == items.len() => Ok(()),
             Ok(rows) => {
                 let cause = format!("{rows} rows were inserted for {} items", items.len());

@@ -4,7 +4,7 @@ use std::error::Error;
 use std::marker::PhantomData;
 
 use batch_runtime::ConfigurationError;
-use batch_runtime::observer::DatasetRole;
+use batch_runtime::destination::AnyDestination;
 use batch_runtime::prelude::*;
 use batch_runtime::repository::DatabaseConnection;
 use diesel::result::{DatabaseErrorKind, Error as DieselError, QueryResult};
@@ -17,7 +17,8 @@ use super::settings::{RowsAffected, Settings, WriteMode};
 use crate::error::EncodeError;
 use crate::rows::{Kind, Rows};
 
-/// Writes items to a table in the database of the job repository, in the transaction of the chunk: exactly once.
+/// Writes items to a table, exactly once: in the database of the job repository by the transaction of the chunk, and in another one by
+/// a [marker](batch_runtime::destination::Destination).
 ///
 /// An item is a struct with serde, or a [`Record`](crate::Record): each field goes to the column of its name. Lists and structs in
 /// a field are written as JSON, enums as text. Texts are converted to the type of the column: numbers, `true` and `false`, dates and
@@ -31,6 +32,7 @@ use crate::rows::{Kind, Rows};
 /// | property | default | |
 /// |---|---|---|
 /// | `table` | required | the table, which may have a schema |
+/// | `database` | the repository | the name or the URL of another database |
 /// | `columns` | all | the fields that are written, by name, separated by commas; `note?` is a field that items may lack |
 /// | `mode` | `insert` | `insert`, `upsert`, `update` or `delete` |
 /// | `key` | none | the columns of the key, separated by commas, for all modes but `insert`; `upsert` needs a unique index of exactly these columns |
@@ -120,6 +122,15 @@ impl std::str::FromStr for TableName {
 
 #[item_writer]
 impl<T: Serialize + Send + 'static> TableItemWriter<T> {
+    /// Returns the database of the table, if it is not the repository's.
+    ///
+    /// # Errors
+    /// If `database` is no name or URL of one.
+    #[destination]
+    pub fn destination(&self) -> Result<Option<AnyDestination>, BatchError> {
+        self.catalogue.destination()
+    }
+
     /// Asks for the table.
     ///
     /// # Errors
@@ -181,7 +192,9 @@ impl<T: Serialize + Send + 'static> TableItemWriter<T> {
         if let Some(column) = plan.null_key(&self.rows) {
             return Err(TableError::null_key(self.action(), &column.name));
         }
-        match execute(tx, plan, &kinds, &self.rows) {
+        let connection = self.catalogue.within(tx);
+        let executed = connection.and_then(|connection| execute(connection, plan, &kinds, &self.rows));
+        match executed {
             Ok(changed) => self.check_rows(changed),
             Err(error) => Err(self.failed(error, tx)),
         }
@@ -194,9 +207,7 @@ impl<T: Serialize + Send + 'static> TableItemWriter<T> {
         let learned = self.rows.learn(first);
         let plan = learned.and_then(|()| Plan::new(&self.settings(), self.rows.names(), &table));
         let plan = plan.map_err(|cause| self.wrong(cause))?;
-        let (schema, name) = (table.schema.as_deref(), self.table.0.as_str());
-        let datasets = self.catalogue.datasets();
-        datasets.report_table(DatasetRole::Output, "", schema, name, table.fields());
+        self.catalogue.report(&table, &self.table.0);
         Ok(plan)
     }
 
@@ -306,8 +317,13 @@ pub(super) fn may_be_of_table(error: &DieselError) -> bool {
 }
 
 /// Runs the statement for the rows, and returns how many were changed.
-fn execute(tx: &mut ChunkTransaction, plan: &Plan, kinds: &[Kind], rows: &Rows) -> QueryResult<Changed> {
-    match tx.any()? {
+fn execute(
+    connection: DatabaseConnection<'_>,
+    plan: &Plan,
+    kinds: &[Kind],
+    rows: &Rows,
+) -> QueryResult<Changed> {
+    match connection {
         #[cfg(feature = "sqlite")]
         DatabaseConnection::Sqlite(connection) => super::sqlite::execute(connection, plan, kinds, rows),
         #[cfg(feature = "postgres")]

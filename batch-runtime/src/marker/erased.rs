@@ -3,7 +3,7 @@
 use std::any::Any;
 
 use super::{Advance, Destination, Marker};
-use crate::error::BatchError;
+use crate::error::{BatchError, ConfigurationError};
 
 /// A destination of any type.
 pub struct AnyDestination(Box<dyn ErasedDestination>);
@@ -15,6 +15,32 @@ impl<D: Destination> From<D> for AnyDestination {
 }
 
 impl AnyDestination {
+    /// Returns the destination of a writer that is made of others, from those of its parts: one, or several of the same place.
+    ///
+    /// # Errors
+    /// If they are of several places: after a crash between their commits, each would have other items.
+    // Spec: MARK-12
+    pub fn of_parts(
+        parts: impl IntoIterator<Item = Option<Self>>,
+    ) -> Result<Option<Self>, ConfigurationError> {
+        let mut found: Option<Self> = None;
+        for part in parts.into_iter().flatten() {
+            match &found {
+                None => found = Some(part),
+                Some(first) if first.0.place() == part.0.place() && !part.0.place().is_empty() => {}
+                Some(first) => {
+                    return Err(ConfigurationError::new(format!(
+                        "the parts of the writer have two destinations, `{}` and `{}`: a crash between their commits could lose or double items; \
+                         write to one of them in a step of its own",
+                        first.0.place(),
+                        part.0.place()
+                    )));
+                }
+            }
+        }
+        Ok(found)
+    }
+
     pub(crate) fn get(&mut self) -> &mut dyn ErasedDestination {
         &mut *self.0
     }
@@ -23,6 +49,7 @@ impl AnyDestination {
 /// [`Destination`] without the type of its transaction.
 pub(crate) trait ErasedDestination: Send {
     fn has_savepoints(&self) -> bool;
+    fn place(&self) -> String;
     fn claim(&mut self, key: &str) -> Result<Marker, BatchError>;
     fn transaction(&mut self) -> Result<&mut dyn Any, BatchError>;
     fn commit(&mut self, advance: &Advance<'_>) -> Result<bool, BatchError>;
@@ -38,6 +65,9 @@ pub(crate) trait ErasedDestination: Send {
 impl<D: Destination> ErasedDestination for D {
     fn has_savepoints(&self) -> bool {
         D::HAS_SAVEPOINTS
+    }
+    fn place(&self) -> String {
+        Destination::place(self)
     }
     fn claim(&mut self, key: &str) -> Result<Marker, BatchError> {
         Destination::claim(self, key)

@@ -37,6 +37,12 @@ pub trait Destination: Send + 'static {
     /// its items are written one by one to find the bad one.
     const HAS_SAVEPOINTS: bool = false;
 
+    /// Returns the database for messages, without secrets, and for writers that are made of others: two destinations with the same place
+    /// are one. Empty if it has no such text.
+    fn place(&self) -> String {
+        String::new()
+    }
+
     /// Raises the fence of a marker by one and returns the marker, in a transaction of its own. A marker that is not there is created,
     /// with fence 1, interval 0 and an empty state. Called before the reader and the writer are opened, and again after a
     /// lost connection, which it replaces. It ends the session of the owner before, which may be suspended and hold locks.

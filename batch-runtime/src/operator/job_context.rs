@@ -1,7 +1,11 @@
 //! The operator, as artifacts of a running job get it from their context.
 
+use batch_xml::suggest::nearest;
+
 use super::{JobOperator, Shared};
 use crate::context::JobContext;
+use crate::error::ConfigurationError;
+use crate::repository::RepositoryUrl;
 
 impl JobContext {
     /// Returns the operator of the runtime that runs the job. A batchlet can use it to launch another job and wait for it. `None` in a test
@@ -12,5 +16,35 @@ impl JobContext {
     pub fn job_operator(&self) -> Option<JobOperator> {
         let shared = self.runtime().upgrade()?.downcast::<Shared>().ok()?;
         Some(JobOperator { shared })
+    }
+
+    /// Returns the URL of a database beside the repository: `database` is the name that
+    /// [`BatchRuntimeBuilder::database`](crate::BatchRuntimeBuilder::database) or the table `[databases]` of `batch.toml` gives it, or a
+    /// URL.
+    ///
+    /// # Errors
+    /// If there is no such name, or the URL is not valid.
+    // Spec: MARK-13
+    pub fn database(&self, database: &str) -> Result<RepositoryUrl, ConfigurationError> {
+        if database.contains(':') {
+            return database.parse().map_err(ConfigurationError::new);
+        }
+        let operator = self.job_operator();
+        let known = operator.as_ref().map(|operator| &operator.shared.databases);
+        if let Some(url) = known.and_then(|known| known.get(database)) {
+            return Ok(url.clone());
+        }
+        let names: Vec<&str> = known
+            .into_iter()
+            .flatten()
+            .map(|(name, _)| name.as_str())
+            .collect();
+        let help = match (nearest(database, names.iter().copied()), names.as_slice()) {
+            (Some(near), _) => format!("did you mean `{near}`?"),
+            (None, []) => "name it in the table `[databases]` of batch.toml or by `BatchRuntimeBuilder::database`, or give its URL".to_owned(),
+            (None, names) => format!("the databases are {}", names.join(", ")),
+        };
+        let problem = format!("unknown database `{}`; {help}", database.escape_debug());
+        Err(ConfigurationError::new(problem))
     }
 }

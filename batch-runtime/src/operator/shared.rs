@@ -1,6 +1,7 @@
 //! The state that operators, runners and the keeper of a runtime share.
 
 use std::any::Any;
+use std::collections::BTreeMap;
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -30,6 +31,7 @@ pub(crate) struct Shared {
     pub(crate) limits: Limits,
     pub(crate) async_runtime: AsyncRuntime,
     pub(super) schema: Schema,
+    pub(super) databases: BTreeMap<String, RepositoryUrl>,
     pub(crate) callbacks: Callbacks,
     pub(crate) observers: Arc<Observers>,
     pub(crate) notifications: Arc<Senders>,
@@ -55,6 +57,8 @@ pub(crate) struct SharedSettings {
     pub(crate) limits: Limits,
     pub(crate) async_runtime: AsyncRuntime,
     pub(crate) schema: Schema,
+    /// The databases beside the repository, by name.
+    pub(crate) databases: BTreeMap<String, RepositoryUrl>,
 }
 
 /// The limits that the builder sets.
@@ -108,6 +112,7 @@ impl Shared {
             limits: settings.limits,
             async_runtime: settings.async_runtime,
             schema: settings.schema,
+            databases: settings.databases,
             callbacks: Callbacks::default(),
             observers: Arc::new(observers),
             notifications,

@@ -99,6 +99,14 @@ impl DatabaseDestination {
     /// # Errors
     /// When the URL is not valid, or names no database.
     pub fn new(url: &str) -> Result<Self, BatchError> {
+        Self::at(url.parse()?)
+    }
+
+    /// Creates the destination of a URL that [`JobContext::database`](crate::context::JobContext::database) has returned.
+    ///
+    /// # Errors
+    /// When the URL names no database.
+    pub fn at(url: RepositoryUrl) -> Result<Self, BatchError> {
         Self::with_table(url, MarkerSql::TABLE)
     }
 
@@ -106,9 +114,8 @@ impl DatabaseDestination {
     /// that run jobs of the same name into one database need tables of their own.
     ///
     /// # Errors
-    /// When the URL is not valid, or names no database.
-    pub fn with_table(url: &str, table: &str) -> Result<Self, BatchError> {
-        let url: RepositoryUrl = url.parse()?;
+    /// When the URL names no database.
+    pub fn with_table(url: RepositoryUrl, table: &str) -> Result<Self, BatchError> {
         let dialect = match url.database() {
             DatabaseKind::Sqlite => SqlDialect::Sqlite,
             DatabaseKind::Postgresql => SqlDialect::Postgres,
@@ -297,6 +304,10 @@ impl Destination for DatabaseDestination {
     type Transaction = RepositoryConnection;
 
     const HAS_SAVEPOINTS: bool = true;
+
+    fn place(&self) -> String {
+        self.url.to_string()
+    }
 
     fn claim(&mut self, key: &str) -> Result<Marker, BatchError> {
         if self.is_lost {

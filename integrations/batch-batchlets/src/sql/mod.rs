@@ -1,4 +1,4 @@
-//! `sqlScript`: executes SQL on the repository's database.
+//! `sqlScript`: executes SQL on the repository's database, or on another one.
 
 mod database;
 mod split;
@@ -16,7 +16,7 @@ use batch_items::choices;
 use batch_items::file::read_text;
 use batch_items::sql::{Syntax, beginning, tokens, variable};
 
-/// Executes the statements of a SQL script on the database of the job repository. In Job XML: `sqlScript`.
+/// Executes the statements of a SQL script on the database of the job repository, or on another one. In Job XML: `sqlScript`.
 ///
 /// ```xml
 /// <step id="prepare">
@@ -30,6 +30,7 @@ use batch_items::sql::{Syntax, beginning, tokens, variable};
 /// |---|---|---|
 /// | `resource` | | the file of the script, in UTF-8; this or `sql` is required |
 /// | `sql` | | the script itself; in Job XML its line breaks become blanks, so write comments as `/* */` |
+/// | `database` | the repository | the name or the URL of another database |
 /// | `separator` | `;` | the text between statements |
 /// | `transaction` | `all` | `all`: one transaction, rolled back if a statement fails; `each`: every statement commits by itself |
 /// | `on.error` | `stop` | `stop`: the first error fails the step; `continue`: errors are logged. Requires `transaction` `each` |
@@ -61,6 +62,8 @@ pub struct SqlScript {
     resource: Option<PathBuf>,
     #[batch_property(name = "sql")]
     sql: Option<String>,
+    #[batch_property(name = "database")]
+    database: String,
     #[batch_property(name = "separator", value = ";")]
     separator: Separator,
     #[batch_property(name = "transaction", value = "all")]
@@ -84,7 +87,7 @@ impl SqlScript {
             ));
         }
         let script = self.script()?;
-        let mut connection = self.job.connect()?;
+        let mut connection = connect(&self.job, &self.database)?;
         let mut database = Database::of(&mut connection)?;
         let statements = split::statements(&script.text, database.syntax, &self.separator.0)
             .map_err(|error| ResourceError::new(format!("split {}", script.name), error))?;
@@ -93,11 +96,11 @@ impl SqlScript {
             reject_transaction_control(&script, &statements, database.syntax)?;
         }
         tracing::info!(target: "batch.sql", script = script.name, statements = statements.len(), "executing a script");
-        let (job, interrupt) = (self.job.clone(), database.interrupt.take());
+        let (job, name, interrupt) = (self.job.clone(), self.database.clone(), database.interrupt.take());
         let interrupt = move || {
             interrupt
                 .into_iter()
-                .for_each(|statement| interrupt_session(&job, &statement))
+                .for_each(|statement| interrupt_session(&job, &name, &statement))
         };
         self.cancel
             .interruptible(interrupt, || self.execute(&mut database, &script, &statements))
@@ -234,11 +237,17 @@ fn controls_transaction(statement: &str, syntax: &Syntax) -> bool {
     }
 }
 
+/// Opens a connection to the database of the script.
+fn connect(job: &JobContext, database: &str) -> Result<RepositoryConnection, BatchError> {
+    Ok(match database {
+        "" => job.connect()?,
+        database => job.database(database)?.connect()?,
+    })
+}
+
 /// Interrupts the statement of a session, from another one.
-fn interrupt_session(job: &JobContext, statement: &str) {
-    let interrupted = job
-        .connect()
-        .map_err(BatchError::from)
+fn interrupt_session(job: &JobContext, database: &str, statement: &str) {
+    let interrupted = connect(job, database)
         .and_then(|mut connection| Ok(Database::of(&mut connection)?.execute(statement)?));
     if let Err(error) = interrupted {
         tracing::warn!(target: "batch.sql", error = error.chain(), "cannot interrupt the running statement");
