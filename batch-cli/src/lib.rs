@@ -35,6 +35,7 @@ mod commands;
 #[cfg(feature = "console")]
 mod console;
 mod data;
+mod databases;
 mod dispatch;
 mod error;
 mod exit_guard;

@@ -10,6 +10,8 @@ use batch_runtime::notify::NotificationTarget;
 use batch_runtime::parameters::SecretReference;
 use batch_runtime::xml::suggest::nearest;
 
+#[cfg(feature = "notify")]
+use crate::databases::{revealed, secret};
 use crate::error::CliError;
 use crate::settings::TargetSettings;
 
@@ -106,22 +108,6 @@ fn key(text: &str) -> Result<String, String> {
 #[cfg(feature = "notify")]
 fn through(channel: impl NotificationChannel + 'static, settings: &TargetSettings) -> NotificationTarget {
     configured(NotificationTarget::new(&settings.name, channel), settings)
-}
-
-/// Returns the URL that a text is, or refers to.
-#[cfg(feature = "notify")]
-fn revealed(text: &str) -> Result<String, String> {
-    match text.parse::<SecretReference>() {
-        Ok(reference) => secret(&reference),
-        Err(_) => Ok(text.to_owned()),
-    }
-}
-
-#[cfg(feature = "notify")]
-fn secret(reference: &SecretReference) -> Result<String, String> {
-    reference
-        .read()
-        .map_err(|problem| format!("cannot read the secret {reference}: {problem}"))
 }
 
 #[cfg(not(feature = "notify"))]

@@ -17,7 +17,7 @@ use crate::prometheus::Metrics;
 use crate::settings::{Origin, Setting, Settings};
 use crate::signals::Shutdown;
 use crate::telemetry::Telemetry;
-use crate::{exit_guard, metrics, notify};
+use crate::{databases, exit_guard, metrics, notify};
 
 const IN_MEMORY: &str = "memory:";
 
@@ -217,11 +217,18 @@ impl Session {
         Ok(())
     }
 
+    /// Prepares the runtime to run jobs: with the broker, the notification targets and the databases of the settings.
+    fn prepare_to_run(&mut self) -> Result<(), CliError> {
+        self.connect_dispatch()?;
+        self.deliver_notifications()?;
+        self.runtime = databases::add(self.runtime(), &self.settings.databases)?;
+        Ok(())
+    }
+
     /// As `listen`, and collects metrics even if no address for them is configured.
     #[cfg(feature = "console")]
     pub(crate) fn listen_with_metrics(&mut self) -> Result<(Shutdown, Metrics), CliError> {
-        self.connect_dispatch()?;
-        self.deliver_notifications()?;
+        self.prepare_to_run()?;
         let metrics =
             metrics::collect_and_serve(self.settings.metrics_port, &Health::default(), &self.telemetry)?;
         exit_guard::arm();
@@ -236,8 +243,7 @@ impl Session {
 
     /// As `listen`, with the health of the process.
     pub(crate) fn listen_as(&mut self, health: &Health) -> Result<Shutdown, CliError> {
-        self.connect_dispatch()?;
-        self.deliver_notifications()?;
+        self.prepare_to_run()?;
         for warning in self.unknown_notified_jobs() {
             errln!("warning: {warning}");
         }

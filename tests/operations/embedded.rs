@@ -12,7 +12,10 @@ use batch_tests::process::{self, run_expecting};
 fn a_program_needs_no_job_files() {
     let folder = tempfile::tempdir().unwrap();
     let run = |arguments: &[&str]| run_expecting(0, "hello", folder.path(), arguments).0;
-    assert_eq!(run(&["check", "--deny-warnings"]), "hello: ok\n");
+    assert_eq!(
+        run(&["check", "--deny-warnings"]),
+        "hello: ok\n  greet: at-least-once: a restart runs the batchlet again\n"
+    );
     assert!(run(&["list"]).contains("\nhello "));
     assert!(run(&["graph", "hello", "--format", "mermaid"]).contains("greet"));
     assert!(run(&["explain", "hello"]).contains("hello/hello.xml"));

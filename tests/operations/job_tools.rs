@@ -421,3 +421,58 @@ fn explain_knows_that_parameters_do_not_override_expressions() {
         );
     }
 }
+
+/// A word for each step, and the reason.
+///
+/// Spec: MARK-14
+#[test]
+fn explain_and_check_state_what_a_crash_does() {
+    let folder = tempfile::tempdir().unwrap();
+    let job = |writer: &str, properties: &str| {
+        let text = format!(
+            r#"<job id="copy"><step id="all"><chunk reader="csvRecordReader" writer="{writer}"><properties>
+            <property name="resource" value="in.csv" target="reader"/>{properties}</properties></chunk></step></job>"#
+        );
+        fs::write(folder.path().join("copy.xml"), text).unwrap();
+    };
+    let table = r#"<property name="table" value="t" target="writer"/>"#;
+    let elsewhere = format!(r#"{table}<property name="database" value="ledger" target="writer"/>"#);
+    let file = r#"<property name="output" value="out.csv" target="writer"/>"#;
+    for (writer, properties, why) in [
+        (
+            "recordTableWriter",
+            table,
+            "commits its items with the checkpoint",
+        ),
+        (
+            "recordTableWriter",
+            &elsewhere,
+            "with a marker in the database `ledger`",
+        ),
+        (
+            "recordCsvWriter",
+            file,
+            "removes what it has written after the checkpoint",
+        ),
+    ] {
+        job(writer, properties);
+        let here = ["copy", "--job-path", "."];
+        let (text, _) = run_expecting(0, "load", folder.path(), &[&["check"], &here[..]].concat());
+        assert!(
+            text.contains("  all: exactly-once: ") && text.contains(why),
+            "{text}"
+        );
+        let (text, _) = run_expecting(0, "load", folder.path(), &[&["explain"], &here[..]].concat());
+        assert!(
+            text.contains("guarantee: exactly-once") && text.contains(why),
+            "{text}"
+        );
+        let (text, _) = run_expecting(
+            0,
+            "load",
+            folder.path(),
+            &[&["check", "--json"], &here[..]].concat(),
+        );
+        assert_eq!(json(&text)[0]["guarantees"][0]["guarantee"], "exactly-once");
+    }
+}

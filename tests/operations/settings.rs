@@ -495,3 +495,43 @@ fn a_malformed_file_is_the_only_mistake() {
         "no jobs: no file of the job path is valid; `check` shows the mistakes\n"
     );
 }
+
+/// Databases beside the repository have names, and their URLs may be references to secrets, which only commands that run jobs read.
+///
+/// Spec: MARK-13
+#[test]
+fn databases_are_named_in_the_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let settings = |text: &str| fs::write(folder.path().join("batch.toml"), text).unwrap();
+    settings("[databases]\nledger = \"env:LEDGER_URL\"\narchive = \"postgres://me:secret@host/sales\"\n");
+    let (out, _) = operated(0, folder.path(), &["config", "show"]);
+    let shown = |line: &str| {
+        out.lines()
+            .any(|found| found.split_whitespace().eq(line.split(' ')))
+    };
+    assert!(shown("databases.ledger env:LEDGER_URL batch.toml:2"), "{out}");
+    assert!(
+        out.contains("databases.archive") && !out.contains("secret"),
+        "{out}"
+    );
+    let (_, err) = operated(2, folder.path(), &["launch", "job"]);
+    assert!(
+        err.contains("batch.toml:2: the database `ledger`: cannot read the secret env:LEDGER_URL"),
+        "{err}"
+    );
+    for (text, expected) in [
+        ("databases = 1\n", "batch.toml:1: `databases` is not a table"),
+        (
+            "[databases]\n\"a:b\" = \"x\"\n",
+            "batch.toml:2: `a:b` is no name of a database",
+        ),
+        (
+            "[databases]\nledger = \"oracle://host\"\n",
+            "batch.toml:2: the database `ledger`: ",
+        ),
+    ] {
+        settings(text);
+        let (_, err) = operated(2, folder.path(), &["launch", "job"]);
+        assert!(err.contains(expected), "{expected}: {err}");
+    }
+}

@@ -69,6 +69,8 @@ pub mod guide {
     pub struct Composing;
     #[doc = include_str!("../../docs/guide/repositories.md")]
     pub struct Repositories;
+    #[doc = include_str!("../../docs/guide/databases.md")]
+    pub struct Databases;
     #[doc = include_str!("../../docs/guide/transactions.md")]
     pub struct Transactions;
     #[doc = include_str!("../../docs/guide/skip-retry.md")]

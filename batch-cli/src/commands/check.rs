@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use batch_runtime::operator::{JobCheck, Problem};
+use batch_runtime::operator::{Guarantee, JobCheck, Problem};
 use batch_runtime::xml::{Severity, Span};
 use clap::Args;
 use serde_json::{Value, json as value};
@@ -120,11 +120,16 @@ fn print_check(check: &JobCheck) {
             false => "failed",
         };
         outln!("{job}: {result}");
+        for (step, Guarantee { word, why, .. }) in &check.guarantees {
+            outln!("  {step}: {word}: {why}");
+        }
     }
 }
 
 fn to_json(check: &JobCheck) -> Value {
+    let guarantee = |(step, of_step): &(String, Guarantee)| value!({ "step": step, "guarantee": of_step.word, "why": of_step.why });
     value!({
+        "guarantees": check.guarantees.iter().map(guarantee).collect::<Value>(),
         "job": check.job,
         "right": check.is_ok,
         "report": check.report(),

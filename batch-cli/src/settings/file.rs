@@ -20,6 +20,8 @@ pub(super) const VARIABLE: &str = "BATCH_CONFIG";
 pub(super) const SYSTEM: &str = "system-properties";
 /// The table of notification targets.
 pub(super) const NOTIFY: &str = "notify";
+/// The table of databases beside the repository.
+pub(super) const DATABASES: &str = "databases";
 /// The table of the console.
 pub(super) const CONSOLE: &str = "console";
 
@@ -91,6 +93,10 @@ impl File<'_> {
             source.targets = self.targets(value, problems);
             return Ok(());
         }
+        if name == DATABASES {
+            source.databases = self.databases(value, problems);
+            return Ok(());
+        }
         if name == CONSOLE {
             source.console = self.console(value, problems);
             return Ok(());
@@ -100,7 +106,7 @@ impl File<'_> {
             let keys = Setting::ALL
                 .iter()
                 .map(|setting| setting.key())
-                .chain([SYSTEM, NOTIFY, CONSOLE]);
+                .chain([SYSTEM, DATABASES, NOTIFY, CONSOLE]);
             let help = match nearest(name, keys.clone()) {
                 Some(near) => format!("did you mean `{near}`?"),
                 None => format!("expected one of {}", keys.collect::<Vec<_>>().join(", ")),

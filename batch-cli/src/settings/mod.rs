@@ -2,6 +2,7 @@
 //! order.
 
 mod console;
+mod databases;
 mod file;
 mod notify;
 
@@ -15,6 +16,7 @@ use std::time::Duration;
 pub(crate) use self::console::ConsoleSettings;
 #[cfg(feature = "console")]
 pub(crate) use self::console::UserSettings;
+pub(crate) use self::databases::DatabaseSettings;
 pub(crate) use self::notify::TargetSettings;
 
 use batch_runtime::Dialect;
@@ -112,6 +114,8 @@ pub(crate) struct Source {
     pub(crate) system: Vec<(String, String, Origin)>,
     /// True if the program embeds jobs.
     pub(crate) embeds_jobs: bool,
+    /// The databases beside the repository, which only a file has.
+    databases: Vec<DatabaseSettings>,
     /// The notification targets, which only a file has.
     targets: Vec<TargetSettings>,
     /// The console, which only a file has.
@@ -165,6 +169,7 @@ pub(crate) struct Settings {
     pub(crate) log_format: LogFormat,
     /// The dialect of all job files; `None` takes it from each file.
     pub(crate) dialect: Option<Dialect>,
+    pub(crate) databases: Vec<DatabaseSettings>,
     pub(crate) targets: Vec<TargetSettings>,
     pub(crate) console: ConsoleSettings,
     /// True if the program embeds jobs, and so has no default job path.
@@ -195,6 +200,7 @@ impl Settings {
         let system = system.map(|(name, value, origin)| (name, (value, origin)));
         match Self::parse(values, system.collect(), &mut problems) {
             Some(settings) if problems.is_empty() => Ok(Self {
+                databases: file.databases,
                 targets: file.targets,
                 console: file.console,
                 embeds_jobs,
@@ -219,6 +225,7 @@ impl Settings {
         let system = system.map(|(name, value, origin)| (name, (value, origin)));
         match Self::parse(values, system.collect(), &mut problems) {
             Some(settings) if problems.is_empty() => Ok(Self {
+                databases: file.databases,
                 targets: file.targets,
                 console: file.console,
                 ..settings
@@ -276,6 +283,7 @@ impl Settings {
             log: log?,
             log_format: log_format?,
             dialect: dialect?,
+            databases: Vec::new(),
             targets: Vec::new(),
             console: ConsoleSettings::default(),
             embeds_jobs: false,
@@ -321,6 +329,13 @@ impl Settings {
                 origin.to_string(),
             ]
         });
+        let databases = self.databases.iter().map(|database| {
+            [
+                format!("{}.{}", file::DATABASES, database.name),
+                database.shown(),
+                database.origin.to_string(),
+            ]
+        });
         let targets = self.targets.iter().map(|target| {
             [
                 format!("{}.{}", file::NOTIFY, target.name),
@@ -329,7 +344,12 @@ impl Settings {
             ]
         });
         let console = self.console.describe();
-        settings.chain(properties).chain(targets).chain(console).collect()
+        settings
+            .chain(properties)
+            .chain(databases)
+            .chain(targets)
+            .chain(console)
+            .collect()
     }
 }
 

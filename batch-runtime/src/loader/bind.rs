@@ -534,7 +534,8 @@ fn unknown_position(writer: &Spanned<String>) -> Diagnostic {
     Diagnostic::warning(UNKNOWN_POSITION, message, writer.span.clone())
         .label("neither the chunk's transaction nor a checkpoint")
         .help(
-            "write through `tx: &mut ChunkTransaction` in `#[write_items]`; or flush in `#[get_checkpoint_info]`, return the \
+            "write through `tx: &mut ChunkTransaction` in `#[write_items]`, or to another database with a `#[destination]`, whose marker makes it \
+             exact; or flush in `#[get_checkpoint_info]`, return the \
              position, and truncate to it in `#[open]`",
         )
 }

@@ -8,7 +8,7 @@ use batch_xml::suggest::nearest;
 use batch_xml::{Diagnostic, JobXmlErrors};
 
 use super::nested::RUNS_ITSELF;
-use super::{Definitions, JobOperatorError, StartError};
+use super::{Definitions, Guarantee, JobExplanation, JobOperatorError, StartError};
 use crate::job_path::{JOB_PATH_HELP, ROOTS};
 use crate::loader::may_be_mistake;
 use crate::parameters::JobParameters;
@@ -32,6 +32,9 @@ pub struct JobCheck {
     pub problems: Vec<Problem>,
     /// The number of further diagnostics that were dropped.
     pub omitted: usize,
+    /// The ids of the steps of a job that can be started, with what a crash does to their items.
+    // Spec: MARK-14
+    pub guarantees: Vec<(String, Guarantee)>,
 }
 
 /// An error or a warning.
@@ -214,10 +217,11 @@ fn check_job(definitions: &Definitions, job: String, parameters: &JobParameters)
     let job = Some(job);
     match definitions.check(job.as_deref().unwrap_or_default(), parameters) {
         Ok(warnings) => JobCheck {
-            job,
             is_ok: true,
             problems: warnings.into_iter().map(Problem::diagnostic).collect(),
             omitted: 0,
+            guarantees: guarantees(definitions, job.as_deref().unwrap_or_default(), parameters),
+            job,
         },
         Err(JobOperatorError::JobStart {
             cause: StartError::Definition(errors),
@@ -231,6 +235,14 @@ fn check_job(definitions: &Definitions, job: String, parameters: &JobParameters)
             ..JobCheck::failed(Problem::plain(error))
         },
     }
+}
+
+fn guarantees(definitions: &Definitions, job: &str, parameters: &JobParameters) -> Vec<(String, Guarantee)> {
+    let explained = definitions.explain(job, parameters).ok();
+    let guarantees = explained.iter().flat_map(JobExplanation::guarantees);
+    guarantees
+        .map(|(step, guarantee)| (step.to_owned(), guarantee.clone()))
+        .collect()
 }
 
 /// XML files of other programs are ignored; one whose root nearly matches is probably a misspelt job.

@@ -39,9 +39,9 @@ pub use definitions::Definitions;
 pub(crate) use definitions::Wanted;
 pub use error::{JobOperatorError, StartError};
 pub use explain::{
-    ArtifactExplanation, ArtifactType, AttributeValue, ElementExplanation, FieldExplanation, JobExplanation,
-    PartitionExplanation, PartitionProperty, PropertyExplanation, TransitionExplanation, UnusedProperty,
-    ValueOrigin,
+    ArtifactExplanation, ArtifactType, AttributeValue, ElementExplanation, FieldExplanation, Guarantee,
+    JobExplanation, PartitionExplanation, PartitionProperty, PropertyExplanation, TransitionExplanation,
+    UnusedProperty, ValueOrigin,
 };
 pub(crate) use notifications::check_targets;
 pub use overview::ExecutionState;

@@ -48,6 +48,13 @@ impl Rows {
         let depth = depth + 1;
         self.attributes(depth, &element.attributes);
         self.properties(depth, &element.properties);
+        if let Some(guarantee) = &element.guarantee {
+            self.add(
+                depth,
+                format!("guarantee: {}", guarantee.word),
+                guarantee.why.clone(),
+            );
+        }
         self.artifacts(depth, &element.artifacts);
         if let Some(partition) = &element.partition {
             self.partition(depth, partition);

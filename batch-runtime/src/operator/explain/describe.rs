@@ -9,6 +9,7 @@ use batch_xml::model::{
 };
 use batch_xml::{Dialect, Span, Spanned, ValueSource};
 
+use super::guarantee::Guarantee;
 use super::{
     ArtifactExplanation, ArtifactType, AttributeValue, ElementExplanation, FieldExplanation, JobExplanation,
     PartitionExplanation, PartitionProperty, PropertyExplanation, TransitionExplanation, UnusedProperty,
@@ -94,9 +95,11 @@ impl<'a> Describer<'a> {
                     StepBody::Chunk(chunk) => {
                         described.attributes.extend(chunk_attributes(chunk, self.dialect));
                         described.artifacts = self.chunk(chunk);
+                        described.guarantee = self.guarantee(chunk, &described.artifacts);
                     }
                     StepBody::Batchlet(batchlet) => {
                         described.artifacts = vec![self.part("batchlet", Role::Batchlet, batchlet, None)];
+                        described.guarantee = Some(Guarantee::of_batchlet());
                     }
                 }
                 let listeners = self.listeners(Role::StepListener, &step.listeners);
@@ -140,6 +143,20 @@ impl<'a> Describer<'a> {
             &chunk.checkpoint_algorithm,
         )]));
         parts
+    }
+
+    /// Returns what a crash does to the items of a chunk.
+    fn guarantee(&self, chunk: &Chunk, parts: &[ArtifactExplanation]) -> Option<Guarantee> {
+        let registered = |role, artifact: &ArtifactRef| {
+            let found = self.artifacts.named(role, &artifact.name).ok()?;
+            found.first().copied().filter(|_| !artifact.deferred)
+        };
+        let written = parts.iter().find(|part| part.usage == "writer")?;
+        Guarantee::of_chunk(
+            registered(Role::ItemReader, &chunk.reader),
+            registered(Role::ItemWriter, &chunk.writer),
+            written,
+        )
     }
 
     /// Only the collector runs inside the partition.
@@ -385,6 +402,7 @@ fn blank(kind: &'static str, id: &Spanned<String>, span: Span) -> ElementExplana
         span,
         attributes: Vec::new(),
         properties: Vec::new(),
+        guarantee: None,
         artifacts: Vec::new(),
         partition: None,
         transitions: Vec::new(),

@@ -2,6 +2,7 @@
 //! resolved Job XML and the registered artifacts, so it also explains a job whose artifacts are missing.
 
 mod describe;
+mod guarantee;
 
 use std::collections::BTreeMap;
 
@@ -13,6 +14,27 @@ use super::definitions::Wanted;
 use super::{Definitions, Result};
 use crate::artifact::{is_ready_made, short_type_name};
 use crate::parameters::JobParameters;
+
+pub use self::guarantee::Guarantee;
+
+impl JobExplanation {
+    /// Returns the steps, inner ones too, with their guarantees, in the order of the Job XML.
+    // Spec: MARK-14
+    pub fn guarantees(&self) -> Vec<(&str, &Guarantee)> {
+        let mut found = Vec::new();
+        let mut waiting = vec![&self.job];
+        while let Some(element) = waiting.pop() {
+            found.extend(
+                element
+                    .guarantee
+                    .as_ref()
+                    .map(|guarantee| (element.id.as_str(), guarantee)),
+            );
+            waiting.extend(element.elements.iter().rev());
+        }
+        found
+    }
+}
 
 impl Definitions {
     /// Explains a job as it would run with these parameters. Nothing is started, and no artifact has to exist.
@@ -67,6 +89,9 @@ pub struct ElementExplanation {
     pub attributes: Vec<(&'static str, AttributeValue)>,
     /// The properties that a job or step context shows.
     pub properties: Vec<PropertyExplanation>,
+    /// What a crash does to the items of a step; `None` of other elements, and if its reader or writer is not known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub guarantee: Option<Guarantee>,
     /// The artifacts, in the order of the Job XML.
     pub artifacts: Vec<ArtifactExplanation>,
     /// The partition of the element, if it has one.
