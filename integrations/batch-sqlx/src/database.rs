@@ -1,7 +1,7 @@
 //! The databases of sqlx: what the statements of a destination need of them.
 
 use batch_runtime::destination::SqlDialect;
-use sqlx::{Database, Error};
+use sqlx::{Connection, Database, Error};
 
 /// A database of sqlx that a [`SqlxDestination`](crate::SqlxDestination) writes to: `Postgres`, `MySql` or `Sqlite`, each by a feature.
 pub trait SqlxDatabase: Statements {}
@@ -20,50 +20,60 @@ pub(crate) type MarkerRow = (i64, i64, String, String);
 pub trait Statements: Database {
     const DIALECT: SqlDialect;
 
+    /// Returns the name of the database, or the path of the file.
+    fn database_name(options: &<Self::Connection as Connection>::Options) -> String;
+
     /// Executes statements without parameters.
-    fn run(
+    fn run_statements(
         connection: &mut Self::Connection,
         statements: &str,
     ) -> impl Future<Output = Result<(), Error>> + Send;
 
     /// Executes one statement, and returns the number of changed rows.
-    fn execute(
+    fn execute_with(
         connection: &mut Self::Connection,
         statement: &str,
         values: &[Value<'_>],
     ) -> impl Future<Output = Result<u64, Error>> + Send;
 
     /// Selects a marker.
-    fn marker(
+    fn select_marker(
         connection: &mut Self::Connection,
         select: &str,
         key: &str,
     ) -> impl Future<Output = Result<Option<MarkerRow>, Error>> + Send;
 
     /// Selects the ids of the sessions with a name.
-    fn sessions(
+    fn select_sessions(
         connection: &mut Self::Connection,
         find: &str,
         name: &str,
     ) -> impl Future<Output = Result<Vec<Option<i64>>, Error>> + Send;
 }
 
-/// Implements the statements: the types of sqlx have no bounds in common that a generic function could name in short.
+/// Implements the statements for a database. A generic implementation would repeat a dozen bounds on the types of sqlx at each use.
 #[cfg(any(feature = "mysql", feature = "postgres", feature = "sqlite"))]
 macro_rules! database {
-    ($database:ty, $dialect:ident) => {
+    ($database:ty, $dialect:ident, $options:ident => $name:expr) => {
         impl SqlxDatabase for $database {}
 
         impl Statements for $database {
             const DIALECT: SqlDialect = SqlDialect::$dialect;
 
-            async fn run(connection: &mut Self::Connection, statements: &str) -> Result<(), Error> {
+            fn database_name($options: &<Self::Connection as Connection>::Options) -> String {
+                $name
+            }
+
+            async fn run_statements(
+                connection: &mut Self::Connection,
+                statements: &str,
+            ) -> Result<(), Error> {
                 let statements = sqlx::AssertSqlSafe(statements);
                 sqlx::raw_sql(statements).execute(connection).await?;
                 Ok(())
             }
 
-            async fn execute(
+            async fn execute_with(
                 connection: &mut Self::Connection,
                 statement: &str,
                 values: &[Value<'_>],
@@ -78,7 +88,7 @@ macro_rules! database {
                 Ok(query.execute(connection).await?.rows_affected())
             }
 
-            async fn marker(
+            async fn select_marker(
                 connection: &mut Self::Connection,
                 select: &str,
                 key: &str,
@@ -87,7 +97,7 @@ macro_rules! database {
                 select.fetch_optional(connection).await
             }
 
-            async fn sessions(
+            async fn select_sessions(
                 connection: &mut Self::Connection,
                 find: &str,
                 name: &str,
@@ -100,8 +110,8 @@ macro_rules! database {
 }
 
 #[cfg(feature = "postgres")]
-database!(sqlx::Postgres, Postgres);
+database!(sqlx::Postgres, Postgres, options => options.get_database().unwrap_or_default().to_owned());
 #[cfg(feature = "mysql")]
-database!(sqlx::MySql, Mysql);
+database!(sqlx::MySql, Mysql, options => options.get_database().unwrap_or_default().to_owned());
 #[cfg(feature = "sqlite")]
-database!(sqlx::Sqlite, Sqlite);
+database!(sqlx::Sqlite, Sqlite, options => options.get_filename().display().to_string());

@@ -1,6 +1,8 @@
 //! A database of sqlx as a destination.
 // Spec: MARK-02, MARK-04, MARK-05, MARK-08, MARK-09, MARK-11
 
+use std::sync::Arc;
+
 use batch_runtime::BatchError;
 use batch_runtime::destination::{Advance, Destination, Marker, MarkerSql, block_on, session_name};
 use sqlx::{Connection, Error, Pool, Transaction};
@@ -10,22 +12,24 @@ use crate::database::{MarkerRow, SqlxDatabase, Value};
 
 /// A database that a writer writes to exactly once by sqlx.
 ///
-/// The writer returns it from its `#[destination]` method, and `#[write_items]` takes the transaction, without committing it or
-/// rolling it back. The table `BATCH_MARKER` is created in the database when a step first needs it.
+/// The writer returns it from its `#[destination]` method. `#[write_items]` takes the transaction, and neither commits it nor rolls it
+/// back. The table `BATCH_MARKER` is created in the database when a step first needs it.
 /// [`Destination`] says what a crash does at each moment.
 ///
-/// A destination opens one connection beside the pool, with the options and hooks of the pool, and closes it after the step: each running
-/// step, and each running partition, has one. The server shows it with the application name `batch-marker ..` (PostgreSQL), or with a lock
-/// of this name (MySQL), by which the next owner of the step ends it if the process is suspended.
+/// A destination opens one connection besides those of the pool, with the pool's options, and closes it after the step: each running
+/// step, and each running partition, has one. On PostgreSQL its application name is `batch-marker ..`, on MySQL it holds a lock of this
+/// name: if the process is suspended, the next owner of the step finds its session by the name, and ends it.
 pub struct SqlxDestination<DB: SqlxDatabase> {
-    /// Its options are those of the connection.
+    /// The pool of the program, which has the options of the connection.
     pool: Pool<DB>,
     sql: MarkerSql,
-    /// The name of the session. Each connection has another, so that the session of a lost one is ended as well.
+    /// The name of the session. Each connection gets a new name, so that a claim after a loss ends the lost session, too.
     name: String,
-    /// The connection, `None` before the first use and after a loss. A pool is the only source of a transaction that borrows nothing; for
-    /// sqlx it stays open until the connection is closed, and the statements of this module begin and end the real ones in it.
+    /// The connection; `None` before the first use and after a loss. Only a pool makes a transaction that borrows nothing. sqlx regards it as
+    /// open until the connection is closed, and statements begin and end the transactions of the intervals on it.
     connection: Option<Transaction<'static, DB>>,
+    /// Whether the last attempt to connect failed for another reason than the network, so that another attempt would fail as well.
+    is_rejected: bool,
     /// Whether the transaction of an interval is open.
     is_open: bool,
 }
@@ -51,6 +55,7 @@ impl<DB: SqlxDatabase> SqlxDestination<DB> {
             sql: MarkerSql::new(DB::DIALECT, &table.into()),
             name: String::new(),
             connection: None,
+            is_rejected: false,
             is_open: false,
         }
     }
@@ -62,7 +67,10 @@ impl<DB: SqlxDatabase> SqlxDestination<DB> {
             None => {
                 self.name = session_name();
                 let naming = self.sql.sessions.as_ref().map(|sessions| sessions.name);
-                block_on(connect(&self.pool, naming, &self.name)).map_err(unreachable)?
+                let connected = block_on(connect(&self.pool, naming, &self.name));
+                let rejection = connected.as_ref().err().filter(|error| !is_of_network(error));
+                self.is_rejected = rejection.is_some();
+                connected.map_err(unreachable)?
             }
         };
         Ok(self.connection.insert(connection))
@@ -70,18 +78,18 @@ impl<DB: SqlxDatabase> SqlxDestination<DB> {
 
     fn run(&mut self, statements: &str) -> Result<(), BatchError> {
         let connection = self.connected()?;
-        Ok(block_on(DB::run(connection, statements))?)
+        Ok(block_on(DB::run_statements(connection, statements))?)
     }
 
     fn execute(&mut self, statement: &str, values: &[Value<'_>]) -> Result<u64, BatchError> {
         let connection = self.connected()?;
-        Ok(block_on(DB::execute(connection, statement, values))?)
+        Ok(block_on(DB::execute_with(connection, statement, values))?)
     }
 
     fn marker(&mut self, key: &str) -> Result<Option<MarkerRow>, BatchError> {
         let select = self.sql.select.clone();
         let connection = self.connected()?;
-        Ok(block_on(DB::marker(connection, &select, key))?)
+        Ok(block_on(DB::select_marker(connection, &select, key))?)
     }
 
     /// Returns the marker, and creates the table if it is not there.
@@ -109,7 +117,7 @@ impl<DB: SqlxDatabase> SqlxDestination<DB> {
             return Ok(());
         };
         let connection = self.connected()?;
-        let ids = block_on(DB::sessions(connection, sessions.find, name))?;
+        let ids = block_on(DB::select_sessions(connection, sessions.find, name))?;
         for id in ids.into_iter().flatten() {
             if let Err(error) = self.run(&sessions.end_of(id)) {
                 let error = error.chain();
@@ -125,14 +133,14 @@ impl<DB: SqlxDatabase> SqlxDestination<DB> {
 
     /// Inserts the marker, or raises its fence.
     fn raise(&mut self, key: &str) -> Result<Option<MarkerRow>, BatchError> {
-        let (raise, insert) = (self.sql.raise.clone(), self.sql.insert.clone());
+        let MarkerSql { raise, insert, .. } = self.sql.clone();
         self.run(self.sql.begin)?;
         self.is_open = true;
-        let (name, key_value) = (self.name.clone(), Value::Text(key));
-        // An update of no row would lock the gap between two keys on MySQL, and partitions that begin together would be in a deadlock.
+        let name = self.name.clone();
+        // On MySQL an update of no row locks the gap between two keys, so partitions that start together would deadlock.
         let is_there = self.marker(key)?.is_some();
-        if !is_there || self.execute(&raise, &[Value::Text(&name), key_value])? == 0 {
-            self.execute(&insert, &[key_value, Value::Text(&name)])?;
+        if !is_there || self.execute(&raise, &[Value::Text(&name), Value::Text(key)])? == 0 {
+            self.execute(&insert, &[Value::Text(key), Value::Text(&name)])?;
         }
         let raised = self.marker(key)?;
         self.commit_open()?;
@@ -144,8 +152,8 @@ impl<DB: SqlxDatabase> SqlxDestination<DB> {
         self.run(RELEASE_GUARD).map_err(|error| match self.is_lost() {
             true => error,
             false => BatchError::msg(format_args!(
-                "the transaction in the destination had ended before its commit ({}): `#[write_items]` cannot commit it or roll it back, and \
-                 has to return the error of a statement that fails",
+                "the transaction in the destination had ended before its commit ({}): `#[write_items]` must not commit it or roll it back, \
+                 and has to return the error of a failed statement",
                 error.chain()
             )),
         })
@@ -163,13 +171,13 @@ impl<DB: SqlxDatabase> SqlxDestination<DB> {
         let Some(mut connection) = self.connection.take() else {
             return;
         };
-        // sqlx closes connections by a task. The thread may be in no runtime; only then `block_on` is called, so it cannot panic.
+        // sqlx needs a runtime to close a connection. Outside of one, `block_on` cannot panic.
         let runtime = Handle::try_current().unwrap_or_else(|_| block_on(async { Handle::current() }));
         let _within = runtime.enter();
         runtime.spawn(async move {
-            // sqlx rolls back what is dropped. Without a transaction PostgreSQL would log a warning.
+            // sqlx sends a ROLLBACK when it drops a transaction, and PostgreSQL logs a warning if none is open.
             if !is_open {
-                let _ = DB::run(&mut connection, "BEGIN").await;
+                let _ = DB::run_statements(&mut connection, "BEGIN").await;
             }
             drop(connection);
         });
@@ -178,8 +186,8 @@ impl<DB: SqlxDatabase> SqlxDestination<DB> {
 
 /// Opens a connection with the options of a pool, and names its session.
 ///
-/// It is no connection of the pool: partitions could take all of them, and wait for one to read by; and the name of a session would stay
-/// with the connection when the pool hands it to other code.
+/// A connection of the pool itself would not do: partitions could take all of them to write, and wait for one to read; and the name of a
+/// session would stay when the pool lends the connection to other code.
 async fn connect<DB: SqlxDatabase>(
     pool: &Pool<DB>,
     naming: Option<&str>,
@@ -194,17 +202,26 @@ async fn connect<DB: SqlxDatabase>(
     let mut connection = single.begin().await?;
     // A closed pool closes the connection when it is dropped, instead of keeping it.
     drop(single.close());
-    DB::run(&mut connection, "ROLLBACK").await?;
+    DB::run_statements(&mut connection, "ROLLBACK").await?;
     if let Some(naming) = naming {
-        DB::execute(&mut connection, naming, &[Value::Text(name)]).await?;
+        DB::execute_with(&mut connection, naming, &[Value::Text(name)]).await?;
     }
     Ok(connection)
+}
+
+/// Returns whether a later attempt to connect may succeed. A pool repeats attempts that a starting server rejects.
+fn is_of_network(error: &Error) -> bool {
+    matches!(
+        error,
+        Error::Io(_) | Error::Tls(_) | Error::Protocol(_) | Error::PoolTimedOut | Error::WorkerCrashed
+    )
 }
 
 fn unreachable(error: Error) -> BatchError {
     let error = BatchError::from(error);
     BatchError::msg(format_args!(
-        "cannot connect to the destination ({}); check that its server runs, and accepts one connection beside the pool for each step",
+        "cannot connect to the destination ({}); check that its server runs and accepts one more connection than the \
+         pool opens, for each running step and partition",
         error.chain()
     ))
 }
@@ -213,6 +230,13 @@ impl<DB: SqlxDatabase> Destination for SqlxDestination<DB> {
     type Transaction = Transaction<'static, DB>;
 
     const HAS_SAVEPOINTS: bool = true;
+
+    fn place(&self) -> String {
+        // Pools of one database may have other users, schemas or hooks. All clones of a pool share its options.
+        let options = self.pool.connect_options();
+        let (kind, name) = (DB::NAME, DB::database_name(&options));
+        format!("{kind} database {name}, sqlx pool {:p}", Arc::as_ptr(&options))
+    }
 
     fn claim(&mut self, key: &str) -> Result<Marker, BatchError> {
         self.roll_back();
@@ -237,8 +261,10 @@ impl<DB: SqlxDatabase> Destination for SqlxDestination<DB> {
     fn transaction(&mut self) -> Result<&mut Transaction<'static, DB>, BatchError> {
         if !self.is_open {
             let begin = format!("{}; {SET_GUARD}", self.sql.begin);
-            self.run(&begin)?;
+            self.connected()?;
+            // If it does not begin, the guard is missing at the commit.
             self.is_open = true;
+            self.run(&begin)?;
         }
         self.connected()
     }
@@ -291,9 +317,11 @@ impl<DB: SqlxDatabase> Destination for SqlxDestination<DB> {
     }
 
     fn is_lost(&mut self) -> bool {
-        // The error that is asked about may be one of the writer, so the connection itself is asked.
-        let connection = self.connection.as_mut();
-        connection.is_none_or(|connection| block_on(connection.ping()).is_err())
+        // The runtime asks after any error, also of the writer, so the connection decides.
+        match &mut self.connection {
+            Some(connection) => block_on(connection.ping()).is_err(),
+            None => !self.is_rejected,
+        }
     }
 
     fn remove(&mut self, key: &str, fence: i64) -> Result<(), BatchError> {

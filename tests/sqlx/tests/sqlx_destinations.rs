@@ -4,25 +4,31 @@
 use std::fmt;
 use std::fs;
 use std::path::Path;
+use std::sync::Mutex;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use batch_runtime::destination::{Advance, Destination, Marker, MarkerSql, block_on};
+use batch_runtime::destination::{Advance, AnyDestination, Destination, Marker, MarkerSql, block_on};
 use batch_runtime::prelude::*;
 use batch_runtime::{BatchRuntime, BatchStatus, JobOperator, JobParameters};
 use batch_sqlx::{SqlxDatabase, SqlxDestination};
-use batch_test_servers::{Kind, shared};
+use batch_test_servers::{Kind, Server, shared};
 use sqlx::{AssertSqlSafe, Connection, MySql, Pool, Postgres, Sqlite, Transaction};
 
 /// A database, as the tests see it from outside.
 trait Outside: SqlxDatabase {
     /// The name of the writer to it.
     const WRITER: &'static str;
-    /// Whether its sessions can be ended.
-    const IS_SERVER: bool;
+    /// The server; `None` for a file.
+    const SERVER: Option<Kind>;
 
     /// Returns the URL of a new database.
-    fn new_url(folder: &Path) -> String;
+    fn new_url(folder: &Path) -> String {
+        match Self::SERVER {
+            Some(kind) => url_of_sqlx(shared(kind)),
+            None => format!("sqlite://{}?mode=rwc", folder.join("there.db").display()),
+        }
+    }
 
     /// Executes a statement on a connection.
     fn sql(connection: &mut Self::Connection, statement: &str) -> Result<(), sqlx::Error>;
@@ -75,12 +81,22 @@ trait Outside: SqlxDatabase {
     }
 }
 
+/// Returns the URL of a new database. sqlx has another name for an option than the client library.
+fn url_of_sqlx(server: &Server) -> String {
+    server.new_database().replace("unix_socket=", "socket=")
+}
+
+/// The server that the fault `crash` crashes.
+static CRASHING: Mutex<Option<Server>> = Mutex::new(None);
+
 /// A destination with a fault at the commit of an interval.
 struct Faulty<DB: Outside> {
     inner: SqlxDestination<DB>,
     pool: Pool<DB>,
     fault: String,
     lost: bool,
+    /// The interval that it has committed last.
+    interval: i64,
 }
 
 impl<DB: Outside> Faulty<DB> {
@@ -91,12 +107,13 @@ impl<DB: Outside> Faulty<DB> {
             pool,
             fault: fault.to_owned(),
             lost: false,
+            interval: 0,
         }
     }
 
-    /// Returns whether the fault is this one, at the second interval. It happens once.
-    fn strikes(&mut self, fault: &str, advance: &Advance<'_>) -> bool {
-        let strikes = self.fault == fault && advance.to == 2;
+    /// Returns whether the fault is this one, in the second interval. It happens once.
+    fn strikes(&mut self, fault: &str) -> bool {
+        let strikes = self.fault == fault && self.interval == 1;
         if strikes {
             self.fault.clear();
         }
@@ -113,28 +130,37 @@ impl<DB: Outside> Destination for Faulty<DB> {
         self.inner.claim(key)
     }
     fn transaction(&mut self) -> Result<&mut Self::Transaction, BatchError> {
+        if self.strikes("write") {
+            self.inner.transaction()?;
+            DB::end_owners(&self.pool);
+        }
         self.inner.transaction()
     }
     fn commit(&mut self, advance: &Advance<'_>) -> Result<bool, BatchError> {
-        if self.strikes("before", advance) {
+        if self.strikes("before") {
             self.inner.roll_back();
             return Err(BatchError::msg("the commit is lost"));
         }
-        if self.strikes("ended", advance) {
+        if self.strikes("ended") {
             DB::end_owners(&self.pool);
         }
-        if self.strikes("taken", advance) {
+        if self.strikes("crash") {
+            let mut server = CRASHING.lock().unwrap();
+            server.as_mut().unwrap().crash();
+        }
+        if self.strikes("taken") {
             self.inner.roll_back();
             SqlxDestination::new(self.pool.clone()).claim(advance.key)?;
         }
         let committed = self.inner.commit(advance)?;
-        if self.strikes("after", advance) {
+        if self.strikes("after") {
             return Err(BatchError::msg("the answer is lost"));
         }
-        if self.strikes("connection", advance) {
+        if self.strikes("connection") {
             self.lost = true;
             return Err(BatchError::msg("the connection is lost"));
         }
+        self.interval = advance.to;
         Ok(committed)
     }
     fn commit_unmarked(&mut self) -> Result<(), BatchError> {
@@ -200,14 +226,10 @@ impl std::error::Error for BadNumber {}
 
 /// Defines a database, and the writer to it, which inserts numbers and cannot write `bad` ones.
 macro_rules! database {
-    ($database:ty, $writer:ident, $name:literal, $is_server:literal, $new_url:expr) => {
+    ($database:ty, $writer:ident, $name:literal, $server:expr) => {
         impl Outside for $database {
             const WRITER: &'static str = $name;
-            const IS_SERVER: bool = $is_server;
-
-            fn new_url(folder: &Path) -> String {
-                $new_url(folder)
-            }
+            const SERVER: Option<Kind> = $server;
 
             fn sql(connection: &mut Self::Connection, statement: &str) -> Result<(), sqlx::Error> {
                 block_on(sqlx::raw_sql(AssertSqlSafe(statement)).execute(connection)).map(drop)
@@ -259,17 +281,9 @@ macro_rules! database {
     };
 }
 
-database!(Postgres, PostgresLedger, "PostgresLedger", true, |_| {
-    shared(Kind::Postgres).new_database()
-});
-// sqlx has another name for the option than the client library.
-database!(MySql, MysqlLedger, "MysqlLedger", true, |_| {
-    let url = shared(Kind::Mariadb).new_database();
-    url.replace("unix_socket=", "socket=")
-});
-database!(Sqlite, SqliteLedger, "SqliteLedger", false, |folder: &Path| {
-    format!("sqlite://{}?mode=rwc", folder.join("there.db").display())
-});
+database!(Postgres, PostgresLedger, "PostgresLedger", Some(Kind::Postgres));
+database!(MySql, MysqlLedger, "MysqlLedger", Some(Kind::Mariadb));
+database!(Sqlite, SqliteLedger, "SqliteLedger", None);
 
 const JOB: &str = r#"<job id="marked"><step id="load">
   <chunk reader="Numbers" writer="WRITER" commit-interval="3" skip-limit="1">
@@ -293,6 +307,10 @@ impl<DB: Outside> Scene<DB> {
     fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
         let url = DB::new_url(folder.path());
+        Self::at(url, folder)
+    }
+
+    fn at(url: String, folder: tempfile::TempDir) -> Self {
         let pool = DB::pool(&url);
         DB::outside(&pool, "CREATE TABLE number (number INTEGER)");
         let repository = format!("sqlite://{}", folder.path().join("batch.db").display());
@@ -362,10 +380,11 @@ fn commits_once<DB: Outside>() {
         // They are not, because the destination has them.
         ("after", true, "0 6 "),
         ("connection", false, "0 6 "),
+        ("write", false, "0 3 "),
         ("ended", false, "0 3 "),
         ("taken", false, "0 3 "),
     ] {
-        if fault == "ended" && !DB::IS_SERVER {
+        if ["write", "ended"].contains(&fault) && DB::SERVER.is_none() {
             continue;
         }
         let context = format!("{fault}, {}", DB::WRITER);
@@ -389,6 +408,25 @@ fn commits_once<DB: Outside>() {
 #[test]
 fn an_interval_is_committed_once_whatever_is_lost_between_the_commits() {
     on_each!(commits_once);
+}
+
+fn survives_a_crash<DB: Outside>() {
+    let server = Server::start(DB::SERVER.unwrap());
+    let url = url_of_sqlx(&server);
+    *CRASHING.lock().unwrap() = Some(server);
+    let scene = Scene::<DB>::at(url, tempfile::tempdir().unwrap());
+    let (status, message) = scene.launch("crash", 0);
+    assert_eq!(status, BatchStatus::Completed, "{}: {message}", DB::WRITER);
+    assert_eq!(DB::numbers(&scene.pool), [1, 2, 3, 4, 5, 6, 7], "{}", DB::WRITER);
+    assert_eq!(fs::read_to_string(scene.log()).unwrap(), "0 3 ", "{}", DB::WRITER);
+    *CRASHING.lock().unwrap() = None;
+}
+
+/// Spec: MARK-08
+#[test]
+fn a_step_continues_when_the_server_of_its_destination_has_crashed() {
+    survives_a_crash::<Postgres>();
+    survives_a_crash::<MySql>();
 }
 
 fn skips<DB: Outside>() {
@@ -422,7 +460,7 @@ fn ends_a_suspended_owner<DB: Outside>() {
     suspended.commit(&advance(1, 0)).unwrap_err();
     assert!(suspended.is_lost());
     suspended.roll_back();
-    // It may claim the marker again, if it still owns the step: then the session that it has lost is not found.
+    // If it still owns the step, it claims the marker again, and ends the other session in turn.
     let marker = suspended.claim(KEY).unwrap();
     assert_eq!((marker.fence, marker.interval), (3, 1), "{}", DB::WRITER);
     assert!(next.is_lost());
@@ -513,7 +551,7 @@ fn a_statement_whose_error_is_hidden_fails_the_commit_on_postgresql() {
     .unwrap_err();
     let error = destination.commit(&advance(1, 0)).unwrap_err().chain();
     assert!(
-        error.contains("has to return the error of a statement"),
+        error.contains("has to return the error of a failed statement"),
         "{error}"
     );
     assert_eq!(Postgres::numbers(&scene.pool), [0; 0]);
@@ -540,7 +578,7 @@ fn claimed_at_once<DB: Outside>() {
     let names = DB::owners(&scene.pool);
     assert_eq!(names.len(), 8);
     let begin = Instant::now();
-    while DB::IS_SERVER && names.iter().any(|name| !DB::ids(&scene.pool, name).is_empty()) {
+    while DB::SERVER.is_some() && names.iter().any(|name| !DB::ids(&scene.pool, name).is_empty()) {
         assert!(
             begin.elapsed() < Duration::from_secs(30),
             "{} keeps sessions",
@@ -571,4 +609,23 @@ fn a_table_that_cannot_be_created_is_an_error_with_its_statement() {
     let nowhere = Sqlite::pool("sqlite:///no/folder/there.db");
     let error = SqlxDestination::new(nowhere).claim(KEY).unwrap_err().chain();
     assert!(error.contains("cannot connect to the destination"), "{error}");
+}
+
+fn one_pool_is_one_destination<DB: Outside>() {
+    let scene = Scene::<DB>::new();
+    let part = |pool: &Pool<DB>| Some(AnyDestination::from(SqlxDestination::new(pool.clone())));
+    let found = AnyDestination::of_parts([part(&scene.pool), None, part(&scene.pool)]);
+    assert!(found.unwrap().is_some());
+    let other = DB::pool(&scene.url);
+    let Err(error) = AnyDestination::of_parts([part(&scene.pool), part(&other)]) else {
+        panic!("{}: another pool may write to another schema", DB::WRITER);
+    };
+    let error = error.to_string();
+    assert!(error.contains("two destinations"), "{error}");
+}
+
+/// Spec: MARK-12
+#[test]
+fn the_parts_of_a_writer_share_the_destination_of_a_pool() {
+    on_each!(one_pool_is_one_destination);
 }
