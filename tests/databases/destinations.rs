@@ -5,9 +5,10 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
 
+use batch_items::{CompositeItemWriter, Record, TableItemWriter};
 use batch_runtime::destination::{Advance, DatabaseDestination, Destination, Marker};
+use batch_runtime::operator::Purge;
 use batch_runtime::prelude::*;
 use batch_runtime::{BatchRuntime, BatchStatus, JobExecutionId, JobOperator, JobParameters};
 use batch_testing::crash_sweep;
@@ -223,31 +224,22 @@ impl Scene {
         }
     }
 
-    /// Replaces a database file by another one.
-    fn with_database(self, from: &Path, to: &Path) -> Self {
-        let Self {
-            folder,
-            repository,
-            runtime: before,
-            operator,
-            destination,
-            log,
-        } = self;
-        assert_eq!(before.shutdown(Duration::from_secs(60)), []);
-        drop((before, operator));
-        for rest in ["-wal", "-shm"] {
-            let _ = fs::remove_file(format!("{}{rest}", to.display()));
-        }
-        fs::copy(from, to).unwrap();
-        let runtime = runtime(&repository, folder.path());
-        Self {
-            operator: runtime.job_operator(),
-            runtime,
-            folder,
-            repository,
-            destination,
-            log,
-        }
+    /// Continues with a backup of the repository, where it is.
+    fn with_repository(mut self, backup: &Path) -> Self {
+        self.repository = Place::existing(Database::Sqlite, format!("sqlite://{}", backup.display()));
+        self.runtime = runtime(&self.repository, self.folder.path());
+        self.operator = self.runtime.job_operator();
+        self
+    }
+
+    /// Changes the text of the job.
+    fn with_text(mut self, change: impl FnOnce(String) -> String) -> Self {
+        let file = self.folder.path().join("jobs/marked.xml");
+        let text = fs::read_to_string(&file).unwrap();
+        fs::write(file, change(text)).unwrap();
+        self.runtime = runtime(&self.repository, self.folder.path());
+        self.operator = self.runtime.job_operator();
+        self
     }
 
     /// Launches the job, and returns its end with the message.
@@ -408,7 +400,14 @@ fn a_restored_database_is_an_error_that_names_both_sides() {
     };
     for of_repository in [true, false] {
         let (scene, file, backup) = restored(of_repository);
-        let scene = scene.with_database(&backup, &file);
+        let scene = match of_repository {
+            true => scene.with_repository(&backup),
+            // Nothing has it open after the end of the job.
+            false => {
+                fs::copy(&backup, &file).unwrap();
+                scene
+            }
+        };
         let (status, message) = scene.launch("none", 0);
         assert_eq!(status, BatchStatus::Failed);
         let (destination, repository) = match of_repository {
@@ -465,6 +464,9 @@ fn named(repository: Database, destination: Database, writer: &str, properties: 
     let mut here = scene.repository.connect();
     here.execute("CREATE TABLE number (number INTEGER PRIMARY KEY)")
         .unwrap();
+    let copy = "CREATE TABLE copy (number INTEGER)";
+    here.execute(copy).unwrap();
+    scene.destination.connect().execute(copy).unwrap();
     for number in 1..=100 {
         here.execute(&format!("INSERT INTO number VALUES ({number})"))
             .unwrap();
@@ -504,4 +506,258 @@ fn a_named_database_is_one_that_artifacts_read_and_write() {
         message.contains("unknown database `thare`; did you mean `there`?"),
         "{message}"
     );
+}
+
+/// A destination without savepoints.
+struct Plain(DatabaseDestination);
+
+impl Destination for Plain {
+    type Transaction = RepositoryConnection;
+
+    fn claim(&mut self, key: &str) -> Result<Marker, BatchError> {
+        self.0.claim(key)
+    }
+    fn transaction(&mut self) -> Result<&mut RepositoryConnection, BatchError> {
+        self.0.transaction()
+    }
+    fn commit(&mut self, advance: &Advance<'_>) -> Result<bool, BatchError> {
+        self.0.commit(advance)
+    }
+    fn commit_unmarked(&mut self) -> Result<(), BatchError> {
+        self.0.commit_unmarked()
+    }
+    fn roll_back(&mut self) {
+        self.0.roll_back();
+    }
+    fn remove(&mut self, key: &str, fence: i64) -> Result<(), BatchError> {
+        self.0.remove(key, fence)
+    }
+}
+
+/// Inserts numbers into another database, which has no savepoints. It cannot write the bad number.
+#[derive(BatchArtifact)]
+struct PlainLedger {
+    #[batch_property]
+    url: String,
+    #[batch_property(value = "marked")]
+    log: String,
+}
+
+#[item_writer("PlainLedger")]
+impl PlainLedger {
+    #[destination]
+    fn ledger(&self) -> Result<Plain, BatchError> {
+        Ok(Plain(DatabaseDestination::new(&self.url)?))
+    }
+    #[write_items]
+    fn write(&mut self, numbers: &[u64], tx: &mut RepositoryConnection) -> Result<(), BatchError> {
+        for number in numbers {
+            tx.batch_execute(&format!("INSERT INTO number VALUES ({number})"))?;
+            if *number == plan_of(&plain(&self.log)).1 {
+                return Err(std::io::Error::other(format!("{number} is bad")).into());
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Returns the name of the plan of a [`PlainLedger`].
+fn plain(log: &str) -> String {
+    format!("{log} plain")
+}
+
+/// Spec: MARK-09
+#[test]
+fn without_savepoints_a_bad_item_is_found_one_by_one() {
+    let skips =
+        r#"<skippable-exception-classes><include class="std::io::Error"/></skippable-exception-classes>"#;
+    let scene = Scene::new(Database::Sqlite, Database::Sqlite, r#"skip-limit="1""#, skips);
+    let scene = scene.with_text(|job| job.replace("\"Ledger\"", "\"PlainLedger\""));
+    plans().insert(plain(&scene.log), (String::new(), 5));
+    let (status, message) = scene.launch("none", 0);
+    assert_eq!(status, BatchStatus::Completed, "{message}");
+    assert_eq!(scene.written(), (vec![1, 2, 3, 4, 6, 7], 0));
+    assert_eq!(scene.counters(), (7, 6, 1));
+}
+
+/// A step that begins again on purpose begins with its marker, wherever its last execution has ended.
+///
+/// Spec: MARK-07
+#[test]
+fn a_step_that_is_repeated_begins_its_marker_again() {
+    let scene = Scene::new(Database::Sqlite, Database::Sqlite, "", "");
+    // The second step fails, so that the instance can be restarted, and the first one runs again.
+    let scene = scene.with_text(|job| {
+        let job = job.replace(
+            r#"<step id="load">"#,
+            r#"<step id="load" next="again" allow-start-if-complete="true">"#,
+        );
+        let step = job[job.find("<step").unwrap()..job.find("</job>").unwrap()].to_owned();
+        let second = step.replace(
+            r#"id="load" next="again" allow-start-if-complete="true""#,
+            r#"id="again""#,
+        );
+        job.replace(
+            "</job>",
+            &format!("{}</job>", second.replace("\"Ledger\"", "\"PlainLedger\"")),
+        )
+    });
+    plans().insert(plain(&scene.log), (String::new(), 4));
+    let (status, message) = scene.launch("none", 0);
+    assert_eq!(
+        (status, message.contains("4 is bad")),
+        (BatchStatus::Failed, true),
+        "{message}"
+    );
+    // One interval of the second step, and its marker.
+    assert_eq!(scene.written(), (vec![1, 1, 2, 2, 3, 3, 4, 5, 6, 7], 1));
+    plans().remove(&plain(&scene.log));
+    let (status, message) = scene.launch("none", 0);
+    assert_eq!(status, BatchStatus::Completed, "{message}");
+    let expected: Vec<i64> = (1..=7).flat_map(|number| [number; 3]).collect();
+    assert_eq!(scene.written(), (expected, 0));
+}
+
+/// Spec: MARK-10
+#[test]
+fn a_purge_removes_the_markers_of_its_instances() {
+    let scene = Scene::new(Database::Sqlite, Database::Sqlite, "", "");
+    let (status, _) = scene.launch("before@2", 0);
+    assert_eq!((status, scene.written().1), (BatchStatus::Failed, 1));
+    let jobs = scene.folder.path().join("jobs").display().to_string();
+    let builder = BatchRuntime::builder()
+        .repository(scene.repository.url())
+        .job_path(jobs);
+    let runtime = builder
+        .database("there", scene.destination.url())
+        .build()
+        .unwrap();
+    let all = Purge {
+        force: true,
+        ..Purge::default()
+    };
+    assert_eq!(runtime.job_operator().purge(&all, None).unwrap(), 1);
+    assert_eq!(scene.written().1, 0);
+}
+
+/// Spec: MARK-12
+#[test]
+fn a_repository_in_memory_keeps_no_markers() {
+    let scene = Scene::new(Database::Sqlite, Database::Sqlite, "", "");
+    let jobs = scene.folder.path().join("jobs").display().to_string();
+    let runtime = BatchRuntime::builder()
+        .repository("memory:")
+        .job_path(jobs)
+        .build()
+        .unwrap();
+    let operator = runtime.job_operator();
+    let parameters = JobParameters::new()
+        .with("url", scene.destination.url())
+        .with_non_identifying("log", &scene.log);
+    let execution = operator.launch("marked", parameters).unwrap();
+    let ended = operator.wait(execution).unwrap();
+    assert_eq!(ended.status, BatchStatus::Completed, "{}", ended.exit_message);
+    let mut there = scene.destination.connect();
+    assert_eq!(there.number("SELECT COUNT(*) AS number FROM number"), 7);
+    assert_eq!(
+        there.number("SELECT COUNT(*) AS number FROM sqlite_master WHERE name = 'BATCH_MARKER'"),
+        0
+    );
+}
+
+#[item_writer("BothTables")]
+type BothTables = CompositeItemWriter<Record, TableItemWriter<Record>, TableItemWriter<Record>>;
+
+/// Tables of one other database are one destination; two destinations, or one and the transaction of the repository, are none.
+///
+/// Spec: MARK-12
+#[test]
+fn a_step_writes_to_one_destination() {
+    let both = |first: &str, second: &str| {
+        let part = |number: u8, database: &str| {
+            let database = match database {
+                "" => String::new(),
+                name => format!(r#"<property name="{number}.database" value="{name}" target="writer"/>"#),
+            };
+            format!(r#"<property name="{number}.table" value="copy" target="writer"/>{database}"#)
+        };
+        format!("{}{}", part(1, first), part(2, second))
+    };
+    let run = |first: &str, second: &str| {
+        let (scene, message) = named(
+            Database::Sqlite,
+            Database::Sqlite,
+            "BothTables",
+            &both(first, second),
+        );
+        let copied = scene
+            .destination
+            .connect()
+            .number("SELECT COUNT(*) AS number FROM copy");
+        (message, copied)
+    };
+    assert_eq!(run("there", "there"), (String::new(), 200));
+    let (message, copied) = run("there", "sqlite://elsewhere.db");
+    assert!(
+        message.contains("the parts of the writer have two destinations"),
+        "{message}"
+    );
+    assert_eq!(copied, 0);
+    let (message, copied) = run("there", "");
+    assert!(
+        message.contains("writes in the transaction of the repository, and another to a destination"),
+        "{message}"
+    );
+    assert_eq!(copied, 0);
+}
+
+/// An owner that is suspended in its transaction holds locks. The next one ends its session, and it commits nothing when it wakes up.
+///
+/// Spec: MARK-05, MARK-11
+#[test]
+#[cfg(feature = "servers")]
+fn a_new_owner_ends_the_session_of_a_suspended_one() {
+    for kind in [Database::Postgres, Database::Mariadb] {
+        let folder = tempfile::tempdir().unwrap();
+        let place = Place::new(kind, folder.path());
+        place
+            .connect()
+            .execute("CREATE TABLE number (number INTEGER PRIMARY KEY)")
+            .unwrap();
+        let insert = |owner: &mut DatabaseDestination| {
+            let connection = owner.transaction().unwrap();
+            connection.batch_execute("INSERT INTO number VALUES (1)").unwrap();
+        };
+        let advance = |fence: i64| Advance {
+            key: "job/key/step",
+            fence,
+            from: 0,
+            to: 1,
+            state: "{}",
+        };
+        let mut suspended = DatabaseDestination::new(place.url()).unwrap();
+        let first = suspended.claim("job/key/step").unwrap();
+        insert(&mut suspended);
+        let mut next = DatabaseDestination::new(place.url()).unwrap();
+        let second = next.claim("job/key/step").unwrap();
+        assert_eq!((first.fence, second.fence), (1, 2), "{kind:?}");
+        // Without the end of the first session, the unique key would make it wait.
+        insert(&mut next);
+        assert!(suspended.commit(&advance(first.fence)).is_err(), "{kind:?}");
+        assert!(suspended.is_lost(), "{kind:?}");
+        assert!(next.commit(&advance(second.fence)).unwrap(), "{kind:?}");
+        // A replaced owner whose session has survived is stopped by the fence.
+        let mut stale = DatabaseDestination::new(place.url()).unwrap();
+        stale
+            .transaction()
+            .unwrap()
+            .batch_execute("DELETE FROM number")
+            .unwrap();
+        assert!(!stale.commit(&advance(first.fence)).unwrap(), "{kind:?}");
+        assert_eq!(
+            place.connect().number("SELECT COUNT(*) AS number FROM number"),
+            1,
+            "{kind:?}"
+        );
+    }
 }
