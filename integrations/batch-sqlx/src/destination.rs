@@ -175,11 +175,12 @@ impl<DB: SqlxDatabase> SqlxDestination<DB> {
         let runtime = Handle::try_current().unwrap_or_else(|_| block_on(async { Handle::current() }));
         let _within = runtime.enter();
         runtime.spawn(async move {
-            // sqlx sends a ROLLBACK when it drops a transaction, and PostgreSQL logs a warning if none is open.
+            // For sqlx a transaction is open. PostgreSQL would log a warning about a ROLLBACK without one, and about a client that does not
+            // wait for it.
             if !is_open {
                 let _ = DB::run_statements(&mut connection, "BEGIN").await;
             }
-            drop(connection);
+            let _ = connection.rollback().await;
         });
     }
 }
