@@ -221,6 +221,11 @@ impl Session {
     fn prepare_to_run(&mut self) -> Result<(), CliError> {
         self.connect_dispatch()?;
         self.deliver_notifications()?;
+        self.name_databases()
+    }
+
+    /// Names the databases of the settings.
+    pub(crate) fn name_databases(&mut self) -> Result<(), CliError> {
         self.runtime = databases::add(self.runtime(), &self.settings.databases)?;
         Ok(())
     }

@@ -12,6 +12,8 @@ mod conversion_obstacles;
 mod crash;
 mod damage;
 mod datasets;
+#[cfg(feature = "servers")]
+mod destination_kills;
 mod destinations;
 #[cfg(feature = "servers")]
 mod dispatch;

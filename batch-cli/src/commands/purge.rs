@@ -47,7 +47,8 @@ pub(crate) struct Purge {
 }
 
 impl Purge {
-    pub(crate) fn run(self, session: &Session) -> Outcome {
+    pub(crate) fn run(self, session: &mut Session) -> Outcome {
+        session.name_databases()?;
         let operator = session.open()?;
         let selection = Selection {
             job: self.job,

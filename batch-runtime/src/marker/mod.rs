@@ -125,6 +125,11 @@ pub struct Marker {
     pub state: String,
 }
 
+/// Returns the key of the marker of a step.
+pub(crate) fn marker_key(job: &str, job_key: &str, step: &str) -> String {
+    format!("{job}/{job_key}/{step}")
+}
+
 /// The move of a marker.
 #[derive(Clone, Copy, Debug)]
 pub struct Advance<'a> {

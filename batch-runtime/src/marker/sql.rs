@@ -123,6 +123,14 @@ impl MarkerSql {
     }
 }
 
+impl MarkerSql {
+    /// Returns the statement that removes the markers whose keys begin with a text. Parameter: the text.
+    pub(crate) fn forget(table: &str, dialect: SqlDialect, beginning: &str) -> String {
+        let (length, text) = (beginning.chars().count(), Placeholder { dialect, number: 1 });
+        format!("DELETE FROM {table} WHERE SUBSTR(MARKER_KEY, 1, {length}) = {text}")
+    }
+}
+
 /// The place of a parameter in a statement.
 struct Placeholder {
     dialect: SqlDialect,

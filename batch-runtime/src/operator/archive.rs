@@ -7,9 +7,10 @@ use thiserror::Error;
 
 use super::{JobOperator, Result};
 use crate::clock::Timestamp;
+use crate::error::BatchError;
 use crate::execution::JobInstance;
 use crate::ids::{JobExecutionId, JobInstanceId};
-use crate::repository::{ArchivedExecution, ArchivedInstance, FORMAT, InstanceState};
+use crate::repository::{ArchivedExecution, ArchivedInstance, DatabaseDestination, FORMAT, InstanceState};
 use crate::status::BatchStatus;
 
 /// The number of instances that are read together.
@@ -114,9 +115,28 @@ impl JobOperator {
                 }
                 archive.flush().map_err(ArchiveError::Write)?;
             }
+            // Before the instances: if this process dies in between, another purge finds the rest.
+            self.remove_markers(states)?;
             deleted += self.shared.repository.delete_instances(states)?;
         }
         Ok(deleted)
+    }
+
+    /// Removes the markers of instances from the named databases.
+    // Spec: MARK-10
+    fn remove_markers(&self, states: &[InstanceState]) -> Result<()> {
+        for (name, url) in &self.shared.databases {
+            let failed = |error: BatchError| ArchiveError::Markers {
+                database: name.clone(),
+                problem: error.chain(),
+            };
+            let mut database = DatabaseDestination::at(url.clone()).map_err(failed)?;
+            for InstanceState { instance, .. } in states {
+                let forgotten = database.forget(&instance.job_name, &instance.job_key);
+                forgotten.map_err(failed)?;
+            }
+        }
+        Ok(())
     }
 
     /// Returns an instance with all its executions and steps as a line of JSON; `None` if there is no such instance.
@@ -197,6 +217,14 @@ pub enum ArchiveError {
     /// The archive cannot be written.
     #[error("cannot write the archive: {0}")]
     Write(#[source] io::Error),
+    /// The markers of instances cannot be removed from a database beside the repository.
+    #[error("cannot remove the markers of the instances from the database `{database}`: {problem}")]
+    Markers {
+        /// Its name.
+        database: String,
+        /// The error of the database.
+        problem: String,
+    },
     /// The line is not the JSON of an instance.
     #[error("not an exported instance: {0}")]
     Json(#[source] serde_json::Error),

@@ -12,7 +12,7 @@ use super::interval_state::{Interval, RolledBack};
 use crate::checkpoint::CheckpointInfo;
 use crate::error::BatchError;
 use crate::execution::{JobExecutionId, StepCounters, StepExecution, StepExecutionId};
-use crate::marker::{Advance, AnyDestination, Marker, MarkerSql, random};
+use crate::marker::{Advance, AnyDestination, Marker, MarkerSql, marker_key, random};
 use crate::observer::JobEventKind;
 use crate::repository::{ChunkCommit, DataChanges, PartitionReport, RepositoryError, SideWrites, StepState};
 use crate::status::BatchStatus;
@@ -286,7 +286,7 @@ impl Marked {
         };
         let instance = env.repository.instance(env.running.lease.instance_id)?;
         let instance = instance.ok_or(RepositoryError::Fault)?;
-        let key = format!("{}/{}/{}", instance.job_name, instance.job_key, step.step_name);
+        let key = marker_key(&instance.job_name, &instance.job_key, &step.step_name);
         let marker = claim_patiently(writer, env, destination, &key, patience)?;
         let claimed = Claimed {
             key,

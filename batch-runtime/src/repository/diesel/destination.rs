@@ -7,7 +7,9 @@ use diesel::sql_types::{BigInt, Nullable, Text};
 
 use super::connection::{DatabaseConnection, RepositoryConnection};
 use crate::error::BatchError;
-use crate::marker::{Advance, Destination, Marker, MarkerSql, SessionSql, SqlDialect, session_name};
+use crate::marker::{
+    Advance, Destination, Marker, MarkerSql, SessionSql, SqlDialect, marker_key, session_name,
+};
 use crate::repository::{DatabaseKind, RepositoryError, RepositoryUrl};
 
 /// A database of another URL than the repository's, to which a writer writes exactly once by diesel.
@@ -44,6 +46,8 @@ use crate::repository::{DatabaseKind, RepositoryError, RepositoryUrl};
 /// ```
 pub struct DatabaseDestination {
     url: RepositoryUrl,
+    table: String,
+    dialect: SqlDialect,
     sql: MarkerSql,
     /// The name of the session.
     name: String,
@@ -126,6 +130,8 @@ impl DatabaseDestination {
         };
         Ok(Self {
             url,
+            table: table.to_owned(),
+            dialect,
             sql: MarkerSql::new(dialect, table),
             name: session_name(),
             connection: None,
@@ -143,12 +149,29 @@ impl DatabaseDestination {
         self.execute(&create)
     }
 
+    /// Removes the markers of an instance, for a purge. Does nothing if there is no table of markers.
+    // Spec: MARK-10
+    pub(crate) fn forget(&mut self, job: &str, job_key: &str) -> Result<(), BatchError> {
+        self.connected()?;
+        if self.row("").is_err() && !self.is_lost() {
+            return Ok(());
+        }
+        let beginning = marker_key(job, job_key, "");
+        let forget = MarkerSql::forget(&self.table, self.dialect, &beginning);
+        let forget = diesel::sql_query(forget).bind::<Text, _>(beginning);
+        let connection = self.connected()?;
+        on!(connection, diesel => forget.execute(diesel))?;
+        Ok(())
+    }
+
     /// Returns the connection, and opens it if there is none.
     fn connected(&mut self) -> Result<&mut RepositoryConnection, BatchError> {
         let connection = match self.connection.take() {
             Some(connection) => connection,
             None => {
                 let mut connection = self.url.connect().inspect_err(|_| self.is_lost = true)?;
+                // A new one, so that the next claim ends the session that was lost: the server may not have noticed.
+                self.name = session_name();
                 if let Some(sessions) = &self.sql.sessions {
                     let naming = diesel::sql_query(sessions.name).bind::<Text, _>(&self.name);
                     on!(connection, diesel => naming.execute(diesel))?;
@@ -195,12 +218,17 @@ impl DatabaseDestination {
             return Ok(());
         };
         let create = self.sql.create.clone();
-        match self.create_table().and_then(|()| self.row(key)) {
+        // Several owners may create it at the same time: only whether it is there then counts.
+        let created = self.create_table();
+        match self.row(key) {
             Ok(_) => Ok(()),
             Err(_) => Err(BatchError::msg(format_args!(
-                "cannot read the markers in `{}`, nor create their table ({}); create it by `{create}`",
+                "cannot read the markers in `{}` ({}), nor create their table ({}); create it by `{create}`",
                 self.url,
-                error.chain()
+                error.chain(),
+                created
+                    .err()
+                    .map_or_else(|| "created".to_owned(), |error| error.chain()),
             ))),
         }
     }

@@ -1,0 +1,152 @@
+//! A job of records alone that moves rows to another database, in a process that is killed at random statements of both.
+
+use std::fs;
+use std::io::{BufRead, BufReader};
+use std::process::Stdio;
+
+use batch_runtime::{BatchRuntime, BatchStatus};
+use batch_tests::database::{Database, Place};
+use batch_tests::process;
+use batch_tests::random::Random;
+use batch_tests::slow::times;
+use batch_tests::writing::EVENTS;
+
+const ROWS: i64 = 4_000;
+
+const JOB: &str = r#"<job id="move"><step id="copy">
+  <chunk reader="queryRecordReader" writer="recordTableWriter" commit-interval="50">
+    <properties>
+      <property name="query" value="SELECT number FROM number WHERE number > 0" target="reader"/>
+      <property name="key" value="number" target="reader"/>
+      <property name="table" value="number" target="writer"/>
+      <property name="database" value="there" target="writer"/>
+    </properties>
+  </chunk>
+</step></job>"#;
+
+/// The source, the destination, and the folder of the program that copies one to the other.
+struct Copy {
+    folder: tempfile::TempDir,
+    here: Place,
+    there: Place,
+}
+
+impl Copy {
+    fn new(repository: Database, destination: Database) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let elsewhere = folder.path().join("there");
+        fs::create_dir(&elsewhere).unwrap();
+        let here = Place::new(repository, folder.path());
+        let there = Place::new(destination, &elsewhere);
+        let mut source = here.connect();
+        source
+            .execute("CREATE TABLE number (number INTEGER PRIMARY KEY)")
+            .unwrap();
+        let numbers: Vec<i64> = (1..=ROWS).collect();
+        for some in numbers.chunks(400) {
+            let rows: Vec<String> = some.iter().map(|number| format!("({number})")).collect();
+            source
+                .execute(&format!("INSERT INTO number VALUES {}", rows.join(", ")))
+                .unwrap();
+        }
+        // Without a key: a row that is there twice is two rows.
+        there
+            .connect()
+            .execute("CREATE TABLE number (number INTEGER)")
+            .unwrap();
+        fs::write(folder.path().join("move.xml"), JOB).unwrap();
+        let settings = format!(
+            "repository = \"{}\"\njob-path = \".\"\nlease-time = 1\n[databases]\nthere = \"{}\"\n",
+            here.url(),
+            there.url()
+        );
+        fs::write(folder.path().join("batch.toml"), settings).unwrap();
+        Self { folder, here, there }
+    }
+
+    /// Launches the job once the lease of its last process has expired. See `launch_now`.
+    fn launch(&self, statements: u64) -> bool {
+        loop {
+            if let Some(has_ended) = self.launch_now(statements) {
+                return has_ended;
+            }
+        }
+    }
+
+    /// Launches the job, and kills the process when it has announced this number of statements. Returns whether it has completed the job;
+    /// `None` if the lease of its last process has not expired.
+    fn launch_now(&self, statements: u64) -> Option<bool> {
+        let program = env!("CARGO_BIN_EXE_writing");
+        let mut command = process::configured_alone(program, self.folder.path(), &["launch", "move"]);
+        let command = command.env(EVENTS, "1").env("BATCH_CRASH_LIMIT", "0");
+        let mut child = command
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let lines = BufReader::new(child.stdout.take().unwrap()).lines();
+        let announced = lines.take(usize::try_from(statements).unwrap()).count() as u64;
+        if announced == statements {
+            child.kill().unwrap();
+        }
+        let output = child.wait_with_output().unwrap();
+        let error = process::text(&output.stderr);
+        if error.contains("if its process is dead, its lease expires") {
+            return None;
+        }
+        // Killed between its end and its exit.
+        if error.contains("is complete") {
+            return Some(true);
+        }
+        let has_ended = output.status.code().is_some();
+        assert!(!has_ended || output.status.success(), "{error}");
+        Some(has_ended)
+    }
+
+    fn check(&self, context: &str) {
+        let mut there = self.there.connect();
+        for (query, expected) in [
+            ("SELECT COUNT(*) AS number FROM number", ROWS),
+            ("SELECT COUNT(DISTINCT number) AS number FROM number", ROWS),
+            ("SELECT COUNT(*) AS number FROM BATCH_MARKER", 0),
+        ] {
+            assert_eq!(there.number(query), expected, "{context}: {query}");
+        }
+        let runtime = BatchRuntime::builder()
+            .repository(self.here.url())
+            .build()
+            .unwrap();
+        let operator = runtime.job_operator();
+        let instances = operator.job_instances("move", 0, 1).unwrap();
+        let executions = operator.job_executions(instances[0].id).unwrap();
+        let last = executions.iter().max_by_key(|execution| execution.id).unwrap();
+        assert_eq!(last.status, BatchStatus::Completed, "{context}");
+        let totals = operator.step_totals(last.id).unwrap();
+        let counters = totals[0].counters;
+        assert_eq!((counters.reads, counters.writes), (ROWS, ROWS), "{context}");
+    }
+}
+
+/// Spec: MARK-04 to MARK-06
+#[test]
+fn rows_are_moved_once_by_a_process_that_is_killed() {
+    let mut random = Random::new("kills of a job with a destination");
+    let pairs = [
+        (Database::Postgres, Database::Postgres),
+        (Database::Sqlite, Database::Postgres),
+        (Database::Mariadb, Database::Sqlite),
+        (Database::Postgres, Database::Mariadb),
+    ];
+    for (repository, destination) in pairs {
+        let mut kills = 0;
+        while kills < times(3, 120) {
+            let copy = Copy::new(repository, destination);
+            let context = format!("{repository:?} to {destination:?}, after {kills} kills");
+            while !copy.launch(1 + random.below(900)) {
+                kills += 1;
+            }
+            copy.check(&context);
+        }
+        println!("{repository:?} to {destination:?}: {kills} kills");
+    }
+}
