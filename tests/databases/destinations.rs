@@ -761,3 +761,26 @@ fn a_new_owner_ends_the_session_of_a_suspended_one() {
         );
     }
 }
+
+/// Spec: MARK-02
+#[test]
+#[cfg(feature = "servers")]
+fn several_owners_create_the_table_of_markers_at_once() {
+    for kind in [Database::Postgres, Database::Mariadb] {
+        for _ in 0..5 {
+            let place = Place::new(kind, tempfile::tempdir().unwrap().path());
+            let claim = |step: usize| {
+                let mut owner = DatabaseDestination::new(place.url()).unwrap();
+                owner.claim(&format!("job/key/{step}")).map(|marker| marker.fence)
+            };
+            let fences: Vec<i64> = std::thread::scope(|scope| {
+                let owners: Vec<_> = (0..8).map(|step| scope.spawn(move || claim(step))).collect();
+                owners
+                    .into_iter()
+                    .map(|owner| owner.join().unwrap().unwrap())
+                    .collect()
+            });
+            assert_eq!(fences, [1; 8], "{kind:?}");
+        }
+    }
+}

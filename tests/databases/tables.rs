@@ -519,6 +519,30 @@ fn a_table_that_takes_no_row_is_not_skipped() {
     }
 }
 
+/// What is written to a table without transactions could not be undone.
+///
+/// Spec: ITEM-TABLE-01
+#[test]
+#[cfg(feature = "servers")]
+fn a_table_without_transactions_fails_the_step() {
+    let stage = stage(
+        Database::Mariadb,
+        &payment(1, "null"),
+        "table=payment\ncolumns=id,payer",
+        "",
+    );
+    stage
+        .outside()
+        .execute("ALTER TABLE payment ENGINE = MyISAM")
+        .unwrap();
+    let tree = run(&stage);
+    assert!(
+        tree.contains("its engine MyISAM has no transactions")
+            && tree.contains("ALTER TABLE payment ENGINE = InnoDB"),
+        "{tree}"
+    );
+}
+
 /// A column that is computed from a bad item is the fault of the item.
 ///
 /// Spec: D-106

@@ -37,6 +37,8 @@ pub(crate) struct Table {
     pub(super) has_unnamed_unique: bool,
     /// Whether a column of floats holds `NaN`.
     pub(super) holds_nan: bool,
+    /// The storage engine, if it has no transactions.
+    pub(super) engine_without_transactions: Option<String>,
 }
 
 /// A column of the table, as its database describes it.
@@ -81,6 +83,13 @@ impl Table {
                 "the table does not exist; create it by `schema_sql`, or by a step with the batchlet `sqlScript`"
                     .to_owned(),
             );
+        }
+        if let Some(engine) = &self.engine_without_transactions {
+            return Err(format!(
+                "its engine {engine} has no transactions: after a crash, rows of the last chunk would be there twice; change it by \
+                 `ALTER TABLE {} ENGINE = InnoDB`",
+                settings.table
+            ));
         }
         let takes = match mode {
             WriteMode::Insert => self.inserts,

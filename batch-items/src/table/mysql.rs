@@ -34,14 +34,17 @@ const DESCRIPTION: &str = "SELECT CAST(column_name AS CHAR) AS name, CAST(column
          AND is_table AND NOT has_trigger AS needs_value, \
      extra LIKE '%VIRTUAL GENERATED%' OR extra LIKE '%STORED GENERATED%' AS is_computed, \
      extra LIKE '%auto_increment%' OR is_nullable = 'YES' AND COALESCE(column_default, 'NULL') = 'NULL' AS is_distinct, \
-     is_table OR is_updatable AS takes_rows \
+     is_table OR is_updatable AS takes_rows, engine_without_transactions \
      FROM (SELECT EXISTS (SELECT 1 FROM information_schema.tables \
                  WHERE table_schema = COALESCE(?, DATABASE()) AND table_name = ? AND table_type NOT LIKE '%VIEW%') AS is_table, \
              EXISTS (SELECT 1 FROM information_schema.views \
                  WHERE table_schema = COALESCE(?, DATABASE()) AND table_name = ? AND is_updatable = 'YES') AS is_updatable, \
              EXISTS (SELECT 1 FROM information_schema.triggers \
                  WHERE event_object_schema = COALESCE(?, DATABASE()) AND event_object_table = ? \
-                 AND event_manipulation = 'INSERT' AND action_timing = 'BEFORE') AS has_trigger) AS around, \
+                 AND event_manipulation = 'INSERT' AND action_timing = 'BEFORE') AS has_trigger, \
+             (SELECT CAST(MAX(tables.engine) AS CHAR) FROM information_schema.tables \
+                 WHERE table_schema = COALESCE(?, DATABASE()) AND table_name = ? AND tables.engine NOT IN \
+                     (SELECT engine FROM information_schema.engines WHERE transactions = 'YES')) AS engine_without_transactions) AS around, \
          information_schema.columns \
      WHERE table_schema = COALESCE(?, DATABASE()) AND table_name = ? ORDER BY ordinal_position";
 
@@ -65,6 +68,8 @@ pub(super) fn describe(connection: &mut MysqlConnection, table: &str) -> QueryRe
         is_distinct: bool,
         #[diesel(sql_type = Bool)]
         takes_rows: bool,
+        #[diesel(sql_type = Nullable<Text>)]
+        engine_without_transactions: Option<String>,
     }
     let (schema, table) = match table.split_once('.') {
         Some((schema, table)) => (Some(schema), table),
@@ -73,6 +78,9 @@ pub(super) fn describe(connection: &mut MysqlConnection, table: &str) -> QueryRe
     let found: Vec<Found> = catalogue_query(DESCRIPTION, schema, table).load(connection)?;
     let (unique, has_unnamed_unique) = unique_indexes(connection, schema, table)?;
     let takes_rows = found.iter().all(|column| column.takes_rows);
+    let engine = found
+        .first()
+        .and_then(|column| column.engine_without_transactions.clone());
     let columns = found.into_iter().map(|found| TableColumn {
         name: found.name,
         kind: Some(kind_of(&found.kind)),
@@ -91,6 +99,7 @@ pub(super) fn describe(connection: &mut MysqlConnection, table: &str) -> QueryRe
         unique,
         has_unnamed_unique,
         holds_nan: false,
+        engine_without_transactions: engine,
     })
 }
 

@@ -83,6 +83,7 @@ pub(super) fn describe(connection: &mut SqliteConnection, table: &str) -> QueryR
         unique,
         has_unnamed_unique: false,
         holds_nan: false,
+        engine_without_transactions: None,
     })
 }
 
