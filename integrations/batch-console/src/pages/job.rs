@@ -2,7 +2,7 @@
 
 use askama::Template;
 use axum::response::Response;
-use batch_runtime::operator::StartError;
+use batch_runtime::operator::{Guarantee, JobExplanation, StartError};
 use batch_runtime::repository::ExecutionFilter;
 use batch_runtime::xml::JobXmlErrors;
 use batch_runtime::xml::graph::JobGraph;
@@ -36,6 +36,8 @@ pub(super) struct Data {
     file: String,
     /// The drawing, as an element of the page; empty if the job cannot be drawn.
     graph: String,
+    /// What a crash does to the items of each step.
+    guarantees: Vec<(String, Guarantee)>,
     /// The reason why it cannot be drawn.
     problem: String,
     /// True if no parameters would make it valid.
@@ -138,6 +140,7 @@ fn read(operator: &JobOperator, name: String, form: &Form, root: &str) -> Result
     Ok(Data {
         path: crate::view::encoded(&name),
         file,
+        guarantees: guarantees(operator, &name, latest.as_ref()),
         graph,
         problem,
         is_invalid,
@@ -148,6 +151,22 @@ fn read(operator: &JobOperator, name: String, form: &Form, root: &str) -> Result
         form,
         name,
     })
+}
+
+fn guarantees(
+    operator: &JobOperator,
+    name: &str,
+    latest: Option<&JobParameters>,
+) -> Vec<(String, Guarantee)> {
+    let without = JobParameters::new();
+    let explained = operator
+        .definitions()
+        .explain(name, latest.unwrap_or(&without))
+        .ok();
+    let guarantees = explained.iter().flat_map(JobExplanation::guarantees);
+    guarantees
+        .map(|(step, guarantee)| (step.to_owned(), guarantee.clone()))
+        .collect()
 }
 
 /// The definition of a job, as far as it is known without its parameters.

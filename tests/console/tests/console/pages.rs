@@ -420,3 +420,18 @@ fn the_keyboard_is_enough() {
         assert_eq!(browser.path().await, "/jobs");
     });
 }
+
+/// Spec: MARK-14
+#[test]
+fn a_job_shows_what_a_crash_does_to_its_items() {
+    let scene = Scene::new();
+    let served = scene.serve(&[]);
+    browse(&served.url, true, async |browser| {
+        browser.open("/jobs/import").await;
+        let shown = browser.text("#guarantees").await;
+        assert!(
+            shown.contains("copy exactly-once the writer removes what it has written after the checkpoint"),
+            "{shown}"
+        );
+    });
+}
