@@ -16,13 +16,23 @@ const ROWS: i64 = 4_000;
 const JOB: &str = r#"<job id="move"><step id="copy">
   <chunk reader="queryRecordReader" writer="recordTableWriter" commit-interval="50">
     <properties>
-      <property name="query" value="SELECT number FROM number WHERE number > 0" target="reader"/>
+      <property name="query" value="SELECT number FROM number WHERE RANGE" target="reader"/>
       <property name="key" value="number" target="reader"/>
       <property name="table" value="number" target="writer"/>
       <property name="database" value="there" target="writer"/>
     </properties>
-  </chunk>
+  </chunk>PARTITION
 </step></job>"#;
+
+/// Ranges of the key, on threads.
+const PARTITION: &str = r#"
+  <partition>
+    <algorithm ref="keyRangePartitions">
+      <properties>
+        <property name="query" value="SELECT MIN(number), MAX(number) FROM number"/><property name="partitions" value="3"/>
+      </properties>
+    </algorithm>
+  </partition>"#;
 
 /// The source, the destination, and the folder of the program that copies one to the other.
 struct Copy {
@@ -32,7 +42,7 @@ struct Copy {
 }
 
 impl Copy {
-    fn new(repository: Database, destination: Database) -> Self {
+    fn new(repository: Database, destination: Database, is_partitioned: bool) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let elsewhere = folder.path().join("there");
         fs::create_dir(&elsewhere).unwrap();
@@ -54,7 +64,12 @@ impl Copy {
             .connect()
             .execute("CREATE TABLE number (number INTEGER)")
             .unwrap();
-        fs::write(folder.path().join("move.xml"), JOB).unwrap();
+        let (range, partition) = match is_partitioned {
+            true => ("number BETWEEN ${low} AND ${high}", PARTITION),
+            false => ("number &gt; 0", ""),
+        };
+        let job = JOB.replace("RANGE", range).replace("PARTITION", partition);
+        fs::write(folder.path().join("move.xml"), job).unwrap();
         let settings = format!(
             "repository = \"{}\"\njob-path = \".\"\nlease-time = 1\n[databases]\nthere = \"{}\"\n",
             here.url(),
@@ -122,8 +137,12 @@ impl Copy {
         let last = executions.iter().max_by_key(|execution| execution.id).unwrap();
         assert_eq!(last.status, BatchStatus::Completed, "{context}");
         let totals = operator.step_totals(last.id).unwrap();
-        let counters = totals[0].counters;
-        assert_eq!((counters.reads, counters.writes), (ROWS, ROWS), "{context}");
+        // Of the step, or of its partitions.
+        let chunks = totals.iter().filter(|total| total.counters.reads > 0);
+        let sums = chunks.fold((0, 0), |(reads, writes), total| {
+            (reads + total.counters.reads, writes + total.counters.writes)
+        });
+        assert_eq!(sums, (ROWS, ROWS), "{context}");
     }
 }
 
@@ -140,8 +159,11 @@ fn rows_are_moved_once_by_a_process_that_is_killed() {
     for (repository, destination) in pairs {
         let mut kills = 0;
         while kills < times(3, 120) {
-            let copy = Copy::new(repository, destination);
-            let context = format!("{repository:?} to {destination:?}, after {kills} kills");
+            let is_partitioned = random.below(2) == 1;
+            let copy = Copy::new(repository, destination, is_partitioned);
+            let context = format!(
+                "{repository:?} to {destination:?}, partitions: {is_partitioned}, after {kills} kills"
+            );
             while !copy.launch(1 + random.below(900)) {
                 kills += 1;
             }
