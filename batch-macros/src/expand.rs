@@ -546,6 +546,7 @@ fn write(method: &ArtifactMethod, artifact: &Artifact) -> Vec<TokenStream> {
                 buffered: #buffered,
                 transactional: #transactional,
                 has_destination: #is_of_destination,
+                may_have_destination: #has_destination,
                 keeps_position: #keeps_position,
                 rewindable: #rewindable,
                 has_end_methods: #has_end_methods,

@@ -17,7 +17,7 @@ pub(crate) enum Fault {
     NoCounters,
     /// The items are committed before the marker of their destination.
     SplitMarker,
-    /// A marker moves whoever owns it.
+    /// The fence of a marker is not compared.
     NoMarkerFence,
 }
 

@@ -439,11 +439,7 @@ fn explain_and_check_state_what_a_crash_does() {
     let elsewhere = format!(r#"{table}<property name="database" value="ledger" target="writer"/>"#);
     let file = r#"<property name="output" value="out.csv" target="writer"/>"#;
     for (writer, properties, why) in [
-        (
-            "recordTableWriter",
-            table,
-            "commits its items with the checkpoint",
-        ),
+        ("recordTableWriter", table, "is committed with the checkpoint"),
         (
             "recordTableWriter",
             &elsewhere,

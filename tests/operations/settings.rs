@@ -523,7 +523,7 @@ fn databases_are_named_in_the_file() {
         ("databases = 1\n", "batch.toml:1: `databases` is not a table"),
         (
             "[databases]\n\"a:b\" = \"x\"\n",
-            "batch.toml:2: `a:b` is no name of a database",
+            "batch.toml:2: invalid name `a:b` of a database",
         ),
         (
             "[databases]\nledger = \"oracle://host\"\n",

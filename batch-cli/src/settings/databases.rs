@@ -47,7 +47,7 @@ impl File<'_> {
             let origin = self.origin(key);
             if name.is_empty() || name.contains(':') {
                 problems.push(format!(
-                    "{origin}: `{name}` is no name of a database; expected a name without `:`"
+                    "{origin}: invalid name `{name}` of a database: expected a name without `:`"
                 ));
                 continue;
             }

@@ -20,14 +20,14 @@ use crate::error::BatchError;
 /// |---|---|---|---|
 /// | before [`commit`](Self::commit) has committed | n-1 | n-1 | the transaction is rolled back; the items of interval n are read again |
 /// | between this commit and the commit of the repository | n | n-1 | the marker has the checkpoints of interval n: the repository is set to them, and no item is read again |
-/// | after the commit of the repository | n | n | continues behind interval n |
+/// | after the commit of the repository | n | n | continues after interval n |
 /// | after the step has completed, before [`remove`](Self::remove) | n | complete | the step does not run again; its marker stays, and harms nothing |
 ///
 /// A process that was suspended and wakes up when another has taken the step over commits nothing: the other one has raised the fence
 /// of the marker before it has read an item, and `commit` compares it.
 ///
-/// An error of a method fails the step, unless [`is_lost`](Self::is_lost) then says that the connection was lost: the step then
-/// continues with a new one, at the marker.
+/// An error of a method fails the step. If [`is_lost`](Self::is_lost) then returns true after an interval has begun, the step
+/// opens again at the marker instead, unless the repository is in memory.
 // Spec: MARK-01
 pub trait Destination: Send + 'static {
     /// The transaction that `#[write_items]` takes.
@@ -44,8 +44,8 @@ pub trait Destination: Send + 'static {
     }
 
     /// Raises the fence of a marker by one and returns the marker, in a transaction of its own. A marker that is not there is created,
-    /// with fence 1, interval 0 and an empty state. Called before the reader and the writer are opened, and again after a
-    /// lost connection, which it replaces. It ends the session of the owner before, which may be suspended and hold locks.
+    /// with fence 1, interval 0 and a state without a `{`. Called before the reader and the writer are opened, and again after a
+    /// lost connection, which it replaces. It ends the session of the previous owner, which may be suspended and hold locks.
     ///
     /// # Errors
     /// If the destination cannot be reached, or keeps no markers.
@@ -61,7 +61,7 @@ pub trait Destination: Send + 'static {
     /// rolls back, if the marker has another fence or interval than `advance` expects: another process has taken over.
     ///
     /// # Errors
-    /// If the transaction is not committed, or if nobody knows: the next `claim` shows it.
+    /// If the transaction is not committed, or if the outcome is unknown; the next `claim` returns the committed interval.
     fn commit(&mut self, advance: &Advance<'_>) -> Result<bool, BatchError>;
 
     /// Commits the transaction of the interval, if there is one, without a marker: the job repository is in memory, so nothing can be
@@ -121,7 +121,7 @@ pub struct Marker {
     pub fence: i64,
     /// The number of intervals whose items the destination has committed.
     pub interval: i64,
-    /// What the repository stores for the last of them, as JSON; empty, or any text without a `{`, if there is none.
+    /// The state that the repository stores for the last of them, as JSON; a text without a `{` if there is none.
     pub state: String,
 }
 

@@ -124,10 +124,13 @@ impl MarkerSql {
 }
 
 impl MarkerSql {
-    /// Returns the statement that removes the markers whose keys begin with a text. Parameter: the text.
-    pub(crate) fn forget(table: &str, dialect: SqlDialect, beginning: &str) -> String {
+    /// Returns the statement that removes the markers of an instance whose keys begin with a text. Parameter: the text. Another repository
+    /// may have a job of the same name.
+    pub(crate) fn forget(table: &str, dialect: SqlDialect, beginning: &str, instance: i64) -> String {
         let (length, text) = (beginning.chars().count(), Placeholder { dialect, number: 1 });
-        format!("DELETE FROM {table} WHERE SUBSTR(MARKER_KEY, 1, {length}) = {text}")
+        format!(
+            "DELETE FROM {table} WHERE SUBSTR(MARKER_KEY, 1, {length}) = {text} AND STATE LIKE '%\"job_instance\":{instance},%'"
+        )
     }
 }
 

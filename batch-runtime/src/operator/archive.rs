@@ -7,10 +7,11 @@ use thiserror::Error;
 
 use super::{JobOperator, Result};
 use crate::clock::Timestamp;
-use crate::error::BatchError;
 use crate::execution::JobInstance;
 use crate::ids::{JobExecutionId, JobInstanceId};
-use crate::repository::{ArchivedExecution, ArchivedInstance, DatabaseDestination, FORMAT, InstanceState};
+use crate::repository::{
+    ArchivedExecution, ArchivedInstance, DatabaseDestination, DatabaseKind, FORMAT, InstanceState,
+};
 use crate::status::BatchStatus;
 
 /// The number of instances that are read together.
@@ -115,25 +116,37 @@ impl JobOperator {
                 }
                 archive.flush().map_err(ArchiveError::Write)?;
             }
-            // Before the instances: if this process dies in between, another purge finds the rest.
-            self.remove_markers(states)?;
             deleted += self.shared.repository.delete_instances(states)?;
+            self.remove_markers(states)?;
         }
         Ok(deleted)
     }
 
-    /// Removes the markers of instances from the named databases.
+    /// Removes the markers of instances that were deleted from the named databases. A marker that stays harms nothing, until a job of the
+    /// same name and parameters meets it, and fails.
     // Spec: MARK-10
     fn remove_markers(&self, states: &[InstanceState]) -> Result<()> {
+        if self.shared.databases.is_empty() || self.shared.url.database() == DatabaseKind::Memory {
+            return Ok(());
+        }
+        let repository = &self.shared.repository;
+        let mut gone = Vec::new();
+        for InstanceState { instance, .. } in states {
+            // One that was restarted meanwhile is not deleted.
+            if repository.instance(instance.id)?.is_none() {
+                gone.push(instance);
+            }
+        }
         for (name, url) in &self.shared.databases {
-            let failed = |error: BatchError| ArchiveError::Markers {
-                database: name.clone(),
-                problem: error.chain(),
-            };
-            let mut database = DatabaseDestination::at(url.clone()).map_err(failed)?;
-            for InstanceState { instance, .. } in states {
-                let forgotten = database.forget(&instance.job_name, &instance.job_key);
-                forgotten.map_err(failed)?;
+            let removed = DatabaseDestination::at(url.clone())
+                .and_then(|mut database| gone.iter().try_for_each(|instance| database.forget(instance)));
+            if let Err(error) = removed {
+                let error = error.chain();
+                tracing::warn!(
+                    database = name,
+                    error,
+                    "cannot remove the markers of instances that were purged"
+                );
             }
         }
         Ok(())
@@ -217,14 +230,6 @@ pub enum ArchiveError {
     /// The archive cannot be written.
     #[error("cannot write the archive: {0}")]
     Write(#[source] io::Error),
-    /// The markers of instances cannot be removed from a database beside the repository.
-    #[error("cannot remove the markers of the instances from the database `{database}`: {problem}")]
-    Markers {
-        /// Its name.
-        database: String,
-        /// The error of the database.
-        problem: String,
-    },
     /// The line is not the JSON of an instance.
     #[error("not an exported instance: {0}")]
     Json(#[source] serde_json::Error),

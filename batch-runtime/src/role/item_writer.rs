@@ -59,6 +59,8 @@ pub struct WriterInfo {
     /// True if it takes the transaction of a destination.
     // Spec: MARK-03
     pub has_destination: bool,
+    /// True if it may have the destination of a writer inside it, or none.
+    pub may_have_destination: bool,
     /// True if the checkpoint is not `()`: the writer can continue where its output ended.
     pub keeps_position: bool,
     /// `rewindable = true`: it can be opened at any of its checkpoints.

@@ -1,6 +1,7 @@
 //! The marker of a destination: the destination commits first, with what the repository will store, and the repository follows.
 // Spec: MARK-04 to MARK-10, D-109
 
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
@@ -37,13 +38,13 @@ struct Claimed {
 /// The repository's side of a marker, in the state of the step.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct Position {
-    /// Tells the markers of two beginnings of the same step apart.
+    /// Identifies the run of the step, from its beginning, that the marker belongs to.
     lineage: String,
     /// The number of intervals whose items are committed.
     interval: i64,
 }
 
-/// What the destination keeps with its items: all that the repository stores for the same interval.
+/// The state of an interval, as the destination keeps it with the items: all that the repository stores for the same interval.
 #[derive(Debug, Serialize, Deserialize)]
 struct MarkerState {
     version: u32,
@@ -75,8 +76,17 @@ struct IntervalCounters {
     write_skips: i64,
 }
 
+/// The size of an interval, as the rules about failed items count it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct IntervalSize {
+    pub(super) inputs: usize,
+    pub(super) results: usize,
+}
+
 #[derive(Debug, Serialize, Deserialize)]
 struct StoredPayload {
+    /// The step execution of the partition: of a flow it is another one than the step's.
+    partition: i64,
     job_execution: i64,
     claim: i64,
     number: u64,
@@ -93,6 +103,14 @@ impl IntervalCounters {
             read_skips: after.read_skips - before.read_skips,
             process_skips: after.process_skips - before.process_skips,
             write_skips: after.write_skips - before.write_skips,
+        }
+    }
+
+    fn size(self) -> IntervalSize {
+        let count = |items: i64| usize::try_from(items).unwrap_or(0);
+        IntervalSize {
+            inputs: count(self.reads + self.read_skips),
+            results: count(self.reads - self.filters - self.process_skips),
         }
     }
 
@@ -187,14 +205,14 @@ impl MarkerState {
     }
 
     /// Returns what else the interval stores. Payloads of another execution have lost their analyzer.
-    fn side_writes(&self, step: &StepExecution) -> SideWrites {
-        let is_same = self.step_execution == step.id.0;
-        let payloads = self.payloads.iter().filter(|_| is_same);
+    fn side_writes(&self, execution: JobExecutionId) -> SideWrites {
+        let payloads = self.payloads.iter();
         SideWrites {
             data: self.data.clone(),
             payloads: payloads
+                .filter(|payload| payload.job_execution == execution.0)
                 .map(|payload| PartitionReport {
-                    step_execution: step.id,
+                    step_execution: StepExecutionId(payload.partition),
                     job_execution: JobExecutionId(payload.job_execution),
                     claim: payload.claim,
                     number: payload.number,
@@ -205,7 +223,7 @@ impl MarkerState {
     }
 }
 
-/// What the engine passes to a commit.
+/// The arguments of a commit.
 pub(super) struct Committing<'a> {
     pub(super) side_writes: &'a SideWrites,
     pub(super) counters: StepCounters,
@@ -217,6 +235,11 @@ impl Marked {
             destination: Some(destination),
             claimed: None,
         }
+    }
+
+    /// Returns whether the marker shows what was committed when an answer was lost.
+    pub(super) fn is_claimed(&self) -> bool {
+        self.claimed.is_some()
     }
 
     /// Gives the destination to the transaction of an interval.
@@ -237,7 +260,8 @@ impl Marked {
     }
 
     /// Becomes the owner of the marker, and sets the repository to it if the destination has committed one interval more. No
-    /// earlier owner can commit anything from then on. Waits for `patience` while the destination cannot be reached.
+    /// earlier owner can commit anything from then on. Waits for `patience` while the destination cannot be reached. Returns the size of
+    /// the interval that the repository has committed.
     // Spec: MARK-05, MARK-06, MARK-07
     pub(super) fn claim(
         &mut self,
@@ -246,7 +270,7 @@ impl Marked {
         step: &mut StepExecution,
         state: &mut StepState,
         patience: Duration,
-    ) -> Result<(), Interrupt> {
+    ) -> Result<Option<IntervalSize>, Interrupt> {
         let claimed = self.claim_marker(writer, env, step, state, patience);
         if claimed.is_err()
             && let Some(destination) = &mut self.destination
@@ -264,12 +288,12 @@ impl Marked {
         step: &mut StepExecution,
         state: &mut StepState,
         patience: Duration,
-    ) -> Result<(), Interrupt> {
+    ) -> Result<Option<IntervalSize>, Interrupt> {
         let Some(destination) = &mut self.destination else {
-            return Ok(());
+            return Ok(None);
         };
         if !env.repository.begin_chunk().has_database() {
-            return Ok(());
+            return Ok(None);
         }
         let here = match Position::of(state)? {
             Some(here) => here,
@@ -297,17 +321,21 @@ impl Marked {
             Found::Other if is_known(env, &marker, stored.as_ref())? => Found::Outdated,
             found => found,
         };
-        match (found, &stored) {
-            (Found::Equal, _) => {}
-            (Found::OneAhead, Some(stored)) => roll_forward(env, step, state, &here, stored)?,
+        let committed = match (found, &stored) {
+            (Found::Equal, _) => None,
+            (Found::OneAhead, Some(stored)) => {
+                roll_forward(env, step, state, &here, stored)?;
+                Some(stored.counters.size())
+            }
             (Found::Outdated, _) => {
                 let first = MarkerState::at_beginning(&here, env, step);
                 claimed.move_to(writer, destination, marker.interval, &here, &first)?;
+                None
             }
             _ => return Err(claimed.mismatch(&here, &marker, stored.as_ref(), env).into()),
-        }
+        };
         self.claimed = Some(claimed);
-        Ok(())
+        Ok(committed)
     }
 
     /// Commits the items and the marker.
@@ -321,8 +349,9 @@ impl Marked {
     ) -> Result<(), RolledBack> {
         if interval.tx.is_used() {
             return Err(Failure::new(format!(
-                "a part of writer `{}` writes in the transaction of the repository, and another to a destination: a crash between their two \
-                 commits could lose what the first has written; write one of them in another step, or both to the destination",
+                "a part of writer `{}` uses the transaction of the repository, and another one a destination: a crash between their two commits \
+                 could lose what the first has written; write one of them in another step, or both to the destination; look items up by \
+                 `tx.destination()`, or by a connection of `JobContext::connect`",
                 writer.name
             ))
             .into());
@@ -348,6 +377,8 @@ impl Marked {
             to: next.interval,
             state: &state,
         };
+        // A process that was suspended may have lost its step to one that does not use this marker.
+        env.running.ensure_owned(env.repository)?;
         let destination = interval.tx.destination_mut().ok_or(RepositoryError::Fault)?;
         let committed = writer.call("destination", || destination.get().commit(&advance))?;
         if !committed {
@@ -416,6 +447,7 @@ impl MarkerState {
             data: committing.side_writes.data.clone(),
             payloads: payloads
                 .map(|payload| StoredPayload {
+                    partition: payload.step_execution.0,
                     job_execution: payload.job_execution.0,
                     claim: payload.claim,
                     number: payload.number,
@@ -469,7 +501,7 @@ impl Claimed {
     ) -> Failure {
         let instance = env.running.lease.instance_id;
         let there = match stored {
-            None => "the destination has no marker".to_owned(),
+            None => "the destination has no marker of this step".to_owned(),
             Some(stored) => format!(
                 "the destination has the marker of interval {} of job instance {}, written by step execution {}",
                 marker.interval, stored.job_instance, stored.step_execution
@@ -477,9 +509,9 @@ impl Claimed {
         };
         Failure::new(format!(
             "{there}, and the repository is at interval {} of instance {instance}: one of the two was restored from a backup, or another \
-             repository runs the same job there. Nothing was read or written. Compare what the destination holds with the input; then \
-             restore the other one, too, or abandon this instance, delete the row `{}` of the markers (table {}, unless the program \
-             names another one) and start a new instance for the rest",
+             repository runs the same job there. Nothing was read or written.\n\
+             To continue, restore the other database to the same moment. Or compare what the destination holds with the input, abandon this \
+             instance, delete the row `{}` from the table {} (unless the program names another one), and start a new instance for the rest",
             here.interval,
             self.key,
             MarkerSql::TABLE,
@@ -550,7 +582,7 @@ fn roll_forward(
         true => IntervalCounters::default().added_to(before),
         false => counters,
     };
-    let side_writes = stored.side_writes(step);
+    let side_writes = stored.side_writes(env.running.lease.execution_id);
     store(env, step, &next, counters, &side_writes)?;
     tracing::info!(
         step = step.step_name,
@@ -593,6 +625,10 @@ fn store(
 
 impl From<BatchError> for RolledBack {
     fn from(error: BatchError) -> Self {
-        Failure::new(error.chain()).into()
+        let failure = Failure {
+            message: error.chain(),
+            exception: Some(Arc::new(error)),
+        };
+        failure.into()
     }
 }

@@ -39,6 +39,7 @@ use self::ahead::{Input, ReadAhead, lock};
 use self::faults::{Faults, Policy};
 use self::interval_state::{Interval, IntervalEnd, RolledBack};
 use self::lists::Lists;
+use self::marker::IntervalSize;
 use self::rules::Budget;
 
 /// The longest wait for a destination whose connection was lost, however long a lease is.
@@ -185,10 +186,13 @@ impl<'a> ChunkRunner<'a> {
                 self.lists = Lists::new(self.chunk.write_batch, self.undoable);
             }
         }
-        match &mut self.marked {
-            Some(marked) => marked.claim(&self.chunk.writer, self.env, step, state, patience),
-            None => Ok(()),
+        if let Some(marked) = &mut self.marked {
+            let committed = marked.claim(&self.chunk.writer, self.env, step, state, patience)?;
+            if let Some(IntervalSize { inputs, results }) = committed {
+                self.faults.budget.commit(inputs, results);
+            }
         }
+        Ok(())
     }
 
     fn open_writer(&mut self, state: &StepState) -> Result<(), Failure> {
@@ -392,7 +396,10 @@ impl<'a> ChunkRunner<'a> {
     /// Returns the transaction of an interval, with the destination.
     fn begin_transaction(&mut self) -> ChunkTransaction {
         let mut tx = self.env.repository.begin_chunk();
-        tx.attach(self.marked.as_mut().and_then(Marked::lend));
+        if let Some(marked) = &mut self.marked {
+            let shows_commit = marked.is_claimed();
+            tx.attach(marked.lend(), shows_commit);
+        }
         tx
     }
 
@@ -497,12 +504,18 @@ impl<'a> ChunkRunner<'a> {
         // Otherwise the end of the step, or the items that are read again, would commit these changes.
         self.env.data.roll_back_chunk();
         match rolled_back {
-            RolledBack::Failed(interrupt) if !is_lost || !self.resume(&interrupt, step, state)? => {
-                return Err(interrupt);
-            }
-            // Only the connection failed; a restart writes the remaining items.
-            RolledBack::Failed(_) if self.env.worker.stop_requested() => return Ok(Some(BodyEnd::stopped())),
-            RolledBack::Failed(_) => self.lists.commit(),
+            RolledBack::Failed(interrupt) if !is_lost => return Err(interrupt),
+            RolledBack::Failed(interrupt) => match self.resume(&interrupt, step, state) {
+                // Only the connection failed; a restart writes the remaining items.
+                Ok(true) if self.env.worker.stop_requested() => return Ok(Some(BodyEnd::stopped())),
+                Ok(true) => self.lists.commit(),
+                Ok(false) => return Err(interrupt),
+                // Stopped while a connection is lost: a restart writes the remaining items.
+                Err(Interrupt::Failed(_)) if self.env.worker.stop_requested() => {
+                    return Ok(Some(BodyEnd::stopped()));
+                }
+                Err(unreachable) => return Err(unreachable),
+            },
             // Stopped between two retries; a restart writes the remaining items. Spec: CHUNK-RETRY-16
             RolledBack::Stopped { .. } => return Ok(Some(BodyEnd::stopped())),
             RolledBack::ReadAgain if !self.faults.pause_before_retry(self.chunk.faults.back_off) => {

@@ -360,7 +360,7 @@ struct Waiting {
     /// The number of those that a rollback of a chunk does not discard.
     kept: usize,
     /// Those of the chunk that was rolled back last: a destination may have committed it.
-    in_doubt: Vec<Payload>,
+    in_doubt: Option<Vec<Payload>>,
 }
 
 enum Payload {
@@ -439,16 +439,21 @@ impl Collecting {
     /// Discards the payloads of a chunk that was rolled back.
     pub(in crate::engine) fn roll_back(&self) {
         let waiting = &mut *lock(&self.waiting);
-        waiting.in_doubt = waiting
-            .payloads
-            .split_off(waiting.kept.min(waiting.payloads.len()));
+        let kept = waiting.kept.min(waiting.payloads.len());
+        waiting.in_doubt = Some(waiting.payloads.split_off(kept));
     }
 
     /// Sends the payloads of the chunk that was rolled back last: the repository has committed it from the marker of its destination, with
     /// those that are stored.
     // Spec: MARK-06
     pub(in crate::engine) fn committed_after_all(&self) {
-        let payloads = std::mem::take(&mut lock(&self.waiting).in_doubt);
+        let mut waiting = lock(&self.waiting);
+        // In another process, those that wait here are not in the marker.
+        let Some(payloads) = waiting.in_doubt.take() else {
+            return;
+        };
+        *waiting = Waiting::default();
+        drop(waiting);
         self.send(payloads);
     }
 

@@ -1,4 +1,4 @@
-//! What a crash does to the items of a step.
+//! The delivery guarantee of a step.
 // Spec: MARK-14
 
 use serde::Serialize;
@@ -7,11 +7,11 @@ use super::ArtifactExplanation;
 use crate::artifact::ArtifactRegistration;
 use crate::role::Factory;
 
-/// What a step guarantees about its items, whenever its process dies.
+/// The delivery guarantee of a step: how often its items are written when a process dies.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Guarantee {
-    /// `exactly-once` or `at-least-once`.
+    /// `exactly-once` or `at-least-once`; `as-its-parts` if the writer is made of writers that may differ.
     pub word: &'static str,
     /// Why.
     pub why: String,
@@ -19,6 +19,7 @@ pub struct Guarantee {
 
 const EXACTLY_ONCE: &str = "exactly-once";
 const AT_LEAST_ONCE: &str = "at-least-once";
+const AS_ITS_PARTS: &str = "as-its-parts";
 
 impl Guarantee {
     fn exactly_once(why: impl Into<String>) -> Self {
@@ -61,18 +62,25 @@ impl Guarantee {
             .properties
             .iter()
             .find(|property| property.name == "database" && property.field.is_some());
+        // A writer of several others has only properties with a prefix, and one of files or messages has no such property.
+        if output.may_have_destination && !output.has_destination && database.is_none() {
+            return Some(Self {
+                word: AS_ITS_PARTS,
+                why: "the writer is made of others: files and tables are written exactly once, messages at least once".to_owned(),
+            });
+        }
         let database = database.and_then(|property| property.value.as_deref());
         Some(match database.filter(|name| !name.is_empty()) {
             _ if output.has_destination => {
                 Self::exactly_once("the writer commits its items with a marker in their destination")
             }
-            Some(name) if output.transactional => Self::exactly_once(format!(
+            Some(name) if output.may_have_destination => Self::exactly_once(format!(
                 "the writer commits its items with a marker in the database `{}`",
                 crate::url::redact(name)
             )),
-            _ if output.transactional => {
-                Self::exactly_once("the writer commits its items with the checkpoint")
-            }
+            _ if output.transactional => Self::exactly_once(
+                "what the writer writes through the transaction is committed with the checkpoint",
+            ),
             _ if output.rewindable => {
                 Self::exactly_once("the writer removes what it has written after the checkpoint")
             }

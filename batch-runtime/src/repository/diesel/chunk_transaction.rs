@@ -32,6 +32,8 @@ pub struct ChunkTransaction {
     destination: Option<AnyDestination>,
     /// Whether another process has taken over the marker in the destination.
     superseded: bool,
+    /// Whether a marker shows what the destination has committed.
+    shows_commit: bool,
 }
 
 enum On {
@@ -67,6 +69,7 @@ impl ChunkTransaction {
             on: On::None,
             destination: None,
             superseded: false,
+            shows_commit: false,
         }
     }
 
@@ -75,9 +78,11 @@ impl ChunkTransaction {
         !matches!(self.on, On::None)
     }
 
-    /// Lets the writer write to its destination, too, until it is [detached](Self::detach).
-    pub(crate) fn attach(&mut self, destination: Option<AnyDestination>) {
+    /// Lets the writer write to its destination, too, until it is [detached](Self::detach). Without a marker that shows what is committed,
+    /// a step cannot resume after a lost connection.
+    pub(crate) fn attach(&mut self, destination: Option<AnyDestination>, shows_commit: bool) {
         self.destination = destination;
+        self.shows_commit = shows_commit;
     }
 
     /// Rolls back what the destination has not committed, and returns it.
@@ -132,7 +137,7 @@ impl ChunkTransaction {
         if self.superseded {
             return true;
         }
-        let destination = self.destination.as_mut();
+        let destination = self.destination.as_mut().filter(|_| self.shows_commit);
         destination.is_some_and(|destination| destination.get().is_lost())
             || on!(self, chunk => chunk.is_lost(), false)
     }
@@ -240,6 +245,7 @@ macro_rules! transaction {
                     on: On::$variant(chunk),
                     destination: None,
                     superseded: false,
+                    shows_commit: false,
                 }
             }
         }

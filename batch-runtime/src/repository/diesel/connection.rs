@@ -131,7 +131,7 @@ connection! {
 
 /// Returns the error for a connection of another database than the repository's.
 pub(super) fn on_another_database(asked_for: &str) -> DieselError {
-    DieselError::QueryBuilderError(format!("the job repository is not on {asked_for}").into())
+    DieselError::QueryBuilderError(format!("the database is not {asked_for}").into())
 }
 
 /// Returns the error for the connection of a chunk transaction of a repository in memory.

@@ -7,6 +7,7 @@ use diesel::sql_types::{BigInt, Nullable, Text};
 
 use super::connection::{DatabaseConnection, RepositoryConnection};
 use crate::error::BatchError;
+use crate::execution::JobInstance;
 use crate::marker::{
     Advance, Destination, Marker, MarkerSql, SessionSql, SqlDialect, marker_key, session_name,
 };
@@ -125,7 +126,9 @@ impl DatabaseDestination {
             DatabaseKind::Postgresql => SqlDialect::Postgres,
             DatabaseKind::Mysql => SqlDialect::Mysql,
             DatabaseKind::Memory => {
-                return Err(BatchError::msg("`memory:` is no database to write to"));
+                return Err(BatchError::msg(
+                    "cannot write to `memory:`: expected the URL of a PostgreSQL, MySQL or SQLite database",
+                ));
             }
         };
         Ok(Self {
@@ -151,13 +154,13 @@ impl DatabaseDestination {
 
     /// Removes the markers of an instance, for a purge. Does nothing if there is no table of markers.
     // Spec: MARK-10
-    pub(crate) fn forget(&mut self, job: &str, job_key: &str) -> Result<(), BatchError> {
+    pub(crate) fn forget(&mut self, instance: &JobInstance) -> Result<(), BatchError> {
         self.connected()?;
         if self.row("").is_err() && !self.is_lost() {
             return Ok(());
         }
-        let beginning = marker_key(job, job_key, "");
-        let forget = MarkerSql::forget(&self.table, self.dialect, &beginning);
+        let beginning = marker_key(&instance.job_name, &instance.job_key, "");
+        let forget = MarkerSql::forget(&self.table, self.dialect, &beginning, instance.id.0);
         let forget = diesel::sql_query(forget).bind::<Text, _>(beginning);
         let connection = self.connected()?;
         on!(connection, diesel => forget.execute(diesel))?;
@@ -187,7 +190,7 @@ impl DatabaseDestination {
         let begun = on!(connection, diesel => AnsiTransactionManager::begin_transaction_sql(diesel, begin));
         if let Err(error) = begun {
             // A connection that has idled may be lost.
-            self.is_lost = true;
+            self.is_lost = self.sql.sessions.is_some();
             return Err(error.into());
         }
         self.is_open = true;
@@ -376,9 +379,10 @@ impl Destination for DatabaseDestination {
             return;
         };
         let rolled_back = on!(connection, diesel => AnsiTransactionManager::rollback_transaction(diesel));
-        // Closing a connection rolls back in every state.
-        if rolled_back.is_ok() {
-            self.connection = Some(connection);
+        match rolled_back {
+            Ok(()) => self.connection = Some(connection),
+            // Closing a connection rolls back in every state. The next one has another name, which only a claim makes known.
+            Err(_) => self.is_lost = true,
         }
     }
 
@@ -399,7 +403,7 @@ impl Destination for DatabaseDestination {
         let is_server = self.sql.sessions.is_some();
         if !self.is_lost && is_server {
             let connection = self.connection.as_mut();
-            self.is_lost = connection.is_none_or(|connection| connection.batch_execute("ROLLBACK").is_err());
+            self.is_lost = connection.is_some_and(|connection| connection.batch_execute("ROLLBACK").is_err());
         }
         self.is_lost
     }
