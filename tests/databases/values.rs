@@ -469,10 +469,10 @@ fn a_property_that_a_ready_made_artifact_does_not_know_is_an_error() {
     };
     let error = |stage: Stage| format!("{:?}", stage.operator().start("job", ()).unwrap_err());
     let own = error(chunk(
-        r#"<property name="database" value="sqlite://other.db" target="writer"/>"#,
+        r#"<property name="tablespace" value="fast" target="writer"/>"#,
     ));
     assert!(
-        own.contains("ART0028") && own.contains("`recordTableWriter` has no property `database`"),
+        own.contains("ART0028") && own.contains("`recordTableWriter` has no property `tablespace`"),
         "{own}"
     );
     let near = error(batchlet(r#"<property name="comand" value="x"/>"#));
@@ -480,9 +480,9 @@ fn a_property_that_a_ready_made_artifact_does_not_know_is_an_error() {
         near.contains("ART0028") && near.contains("did you mean `command`?"),
         "{near}"
     );
-    let shared = chunk(r#"<property name="database" value="sqlite://other.db"/>"#);
+    let shared = chunk(r#"<property name="tablespace" value="fast"/>"#);
     let shared = error(shared);
-    let nowhere = "neither `csvRecordReader` nor another artifact here has a property `database`";
+    let nowhere = "neither `csvRecordReader` nor another artifact here has a property `tablespace`";
     assert!(shared.contains("ART0028") && shared.contains(nowhere), "{shared}");
 }
 

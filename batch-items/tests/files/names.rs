@@ -395,8 +395,8 @@ fn a_condition_is_understood_or_rejected() {
 fn a_property_that_an_artifact_does_not_know_is_an_error() {
     for (property, expected) in [
         (
-            "database@writer=sqlite://other.db",
-            "`recordTableWriter` has no property `database`",
+            "tablespace@writer=fast",
+            "`recordTableWriter` has no property `tablespace`",
         ),
         ("tabel@writer=t", "did you mean `table`?"),
         ("resourse@reader=in.txt", "did you mean `resource`?"),
