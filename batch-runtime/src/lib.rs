@@ -230,7 +230,7 @@ pub mod destination {
     pub use crate::async_runtime::block_on;
     pub use crate::marker::{
         Advance, AnyDestination, Destination, DestinationReturn, Marker, MarkerSql, SessionSql, SqlDialect,
-        session_name,
+        first_fence, session_name,
     };
     pub use crate::repository::DatabaseDestination;
 }

@@ -123,7 +123,6 @@ impl Copy {
         for (query, expected) in [
             ("SELECT COUNT(*) AS number FROM number", ROWS),
             ("SELECT COUNT(DISTINCT number) AS number FROM number", ROWS),
-            ("SELECT COUNT(*) AS number FROM BATCH_MARKER", 0),
         ] {
             assert_eq!(there.number(query), expected, "{context}: {query}");
         }

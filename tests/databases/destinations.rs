@@ -756,7 +756,7 @@ fn a_new_owner_ends_the_session_of_a_suspended_one() {
         insert(&mut suspended);
         let mut next = DatabaseDestination::new(place.url()).unwrap();
         let second = next.claim("job/key/step").unwrap();
-        assert_eq!((first.fence, second.fence), (1, 2), "{kind:?}");
+        assert_eq!(second.fence, first.fence + 1, "{kind:?}");
         // Without the end of the first session, the unique key would make it wait.
         insert(&mut next);
         assert!(suspended.commit(&advance(first.fence, 0)).is_err(), "{kind:?}");
@@ -787,16 +787,40 @@ fn several_owners_create_the_table_of_markers_at_once() {
             let place = Place::new(kind, tempfile::tempdir().unwrap().path());
             let claim = |step: usize| {
                 let mut owner = DatabaseDestination::new(place.url()).unwrap();
-                owner.claim(&format!("job/key/{step}")).map(|marker| marker.fence)
+                owner
+                    .claim(&format!("job/key/{step}"))
+                    .map(|marker| marker.interval)
             };
-            let fences: Vec<i64> = std::thread::scope(|scope| {
+            let intervals: Vec<i64> = std::thread::scope(|scope| {
                 let owners: Vec<_> = (0..8).map(|step| scope.spawn(move || claim(step))).collect();
                 owners
                     .into_iter()
                     .map(|owner| owner.join().unwrap().unwrap())
                     .collect()
             });
-            assert_eq!(fences, [1; 8], "{kind:?}");
+            assert_eq!(intervals, [0; 8], "{kind:?}");
         }
     }
+}
+
+/// An owner that is suspended while its marker is removed and created again commits nothing when it wakes up.
+///
+/// Spec: MARK-05
+#[test]
+fn a_new_marker_has_another_fence() {
+    let scene = Scene::new(Database::Sqlite, Database::Sqlite, "", "");
+    let owner = || DatabaseDestination::new(scene.destination.url()).unwrap();
+    let (mut suspended, mut next) = (owner(), owner());
+    let before = suspended.claim("job/key/step").unwrap();
+    let removed = next.claim("job/key/step").unwrap();
+    next.remove("job/key/step", removed.fence).unwrap();
+    next.claim("job/key/step").unwrap();
+    let advance = Advance {
+        key: "job/key/step",
+        fence: before.fence,
+        from: 0,
+        to: 1,
+        state: "{}",
+    };
+    assert!(!suspended.commit(&advance).unwrap());
 }

@@ -1,12 +1,12 @@
 //! The databases beside the repository in the settings file: the table `[databases]`.
 
 use batch_runtime::parameters::SecretReference;
+use batch_runtime::repository::RepositoryUrl;
 use toml::Spanned;
 use toml::de::DeValue;
 
 use super::Origin;
 use super::file::{DATABASES, File};
-use super::redact;
 
 /// A database, as it is configured.
 #[derive(Clone, Debug)]
@@ -22,7 +22,11 @@ impl DatabaseSettings {
     pub(crate) fn shown(&self) -> String {
         match self.url.parse::<SecretReference>() {
             Ok(reference) => reference.to_string(),
-            Err(_) => redact(&self.url),
+            // Of another URL, nobody knows where the password is.
+            Err(_) => self
+                .url
+                .parse::<RepositoryUrl>()
+                .map_or_else(|_| "***".to_owned(), |url| url.to_string()),
         }
     }
 }

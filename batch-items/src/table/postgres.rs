@@ -38,8 +38,8 @@ pub(super) fn describe(connection: &mut PgConnection, table: &str) -> QueryResul
         unique: unique.filter(|index| !index.is_empty()).collect(),
         has_unnamed_unique: false,
         holds_nan: true,
-        engine_without_transactions: None,
         columns: Vec::new(),
+        engine_without_transactions: None,
     };
     let columns = found.into_iter().map(|column| TableColumn {
         name: column.name,

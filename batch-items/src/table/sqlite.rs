@@ -82,8 +82,7 @@ pub(super) fn describe(connection: &mut SqliteConnection, table: &str) -> QueryR
         deletes: takes_rows,
         unique,
         has_unnamed_unique: false,
-        holds_nan: false,
-        engine_without_transactions: None,
+        ..Table::default()
     })
 }
 

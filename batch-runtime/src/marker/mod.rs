@@ -6,7 +6,7 @@ mod sql;
 
 pub use erased::{AnyDestination, DestinationReturn};
 pub(crate) use sql::random;
-pub use sql::{MarkerSql, SessionSql, SqlDialect, session_name};
+pub use sql::{MarkerSql, SessionSql, SqlDialect, first_fence, session_name};
 
 use crate::error::BatchError;
 
@@ -44,7 +44,7 @@ pub trait Destination: Send + 'static {
     }
 
     /// Raises the fence of a marker by one and returns the marker, in a transaction of its own. A marker that is not there is created,
-    /// with fence 1, interval 0 and a state without a `{`. Called before the reader and the writer are opened, and again after a
+    /// with a random fence, interval 0 and a state without a `{`. Called before the reader and the writer are opened, and again after a
     /// lost connection, which it replaces. It ends the session of the previous owner, which may be suspended and hold locks.
     ///
     /// # Errors
@@ -117,7 +117,7 @@ fn no_savepoints() -> BatchError {
 /// The row that a destination keeps for a step, or for each of its partitions.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Marker {
-    /// The number of owners until now.
+    /// Changes with each owner. A marker begins with a random one, so that no owner of an earlier marker has it.
     pub fence: i64,
     /// The number of intervals whose items the destination has committed.
     pub interval: i64,

@@ -28,7 +28,7 @@ pub struct MarkerSql {
     pub select: String,
     /// Raises the fence of a marker. Parameters: session of the owner, key.
     pub raise: String,
-    /// Inserts a marker with fence 1, interval 0 and an empty state. Parameters: key, session of the owner.
+    /// Inserts a marker with interval 0 and no state. Parameters: key, session of the owner, first fence.
     pub insert: String,
     /// Moves a marker. Parameters: new interval, new state, key, fence, old interval.
     pub advance: String,
@@ -107,7 +107,7 @@ impl MarkerSql {
                 "UPDATE {table} SET FENCE = FENCE + 1, SESSION_NAME = {one} WHERE MARKER_KEY = {two}"
             ),
             insert: format!(
-                "INSERT INTO {table} (MARKER_KEY, FENCE, INTERVAL_NUMBER, STATE, SESSION_NAME) VALUES ({one}, 1, 0, '-', {two})"
+                "INSERT INTO {table} (MARKER_KEY, INTERVAL_NUMBER, STATE, SESSION_NAME, FENCE) VALUES ({one}, 0, '-', {two}, {three})"
             ),
             advance: format!(
                 "UPDATE {table} SET INTERVAL_NUMBER = {one}, STATE = {two} WHERE MARKER_KEY = {three} AND FENCE = {four} \
@@ -147,6 +147,13 @@ impl fmt::Display for Placeholder {
             SqlDialect::Mysql | SqlDialect::Sqlite => f.write_str("?"),
         }
     }
+}
+
+/// Returns the first fence of a marker. It is random: an owner of a marker that was removed must not own the one that is created under the same
+/// key.
+pub fn first_fence() -> i64 {
+    // Positive, with room to be raised.
+    i64::try_from(random() >> 2).unwrap_or_default()
 }
 
 /// Returns a name for the session of a marker's owner that no other session has.

@@ -4,7 +4,9 @@
 use std::sync::Arc;
 
 use batch_runtime::BatchError;
-use batch_runtime::destination::{Advance, Destination, Marker, MarkerSql, block_on, session_name};
+use batch_runtime::destination::{
+    Advance, Destination, Marker, MarkerSql, block_on, first_fence, session_name,
+};
 use sqlx::{Connection, Error, Pool, Transaction};
 use tokio::runtime::Handle;
 
@@ -140,7 +142,10 @@ impl<DB: SqlxDatabase> SqlxDestination<DB> {
         // On MySQL an update of no row locks the gap between two keys, so partitions that start together would deadlock.
         let is_there = self.marker(key)?.is_some();
         if !is_there || self.execute(&raise, &[Value::Text(&name), Value::Text(key)])? == 0 {
-            self.execute(&insert, &[Value::Text(key), Value::Text(&name)])?;
+            self.execute(
+                &insert,
+                &[Value::Text(key), Value::Text(&name), Value::Number(first_fence())],
+            )?;
         }
         let raised = self.marker(key)?;
         self.commit_open()?;

@@ -18,6 +18,7 @@ use super::{
 use crate::artifact::PropertyInfo;
 use crate::loader::{Artifacts, ExternalValues};
 use crate::role::Role;
+use crate::url::redact;
 
 type Attribute = (&'static str, AttributeValue);
 
@@ -320,6 +321,7 @@ impl<'a> Describer<'a> {
             .default
             .map(|value| (ValueOrigin::FieldDefault, Some(value.to_owned())));
         let (origin, value) = found.or(default).unwrap_or((ValueOrigin::Unset, None));
+        let value = value.map(|value| redact(&value));
         let mut enclosing = self.partitions.iter().rev();
         let algorithm = enclosing.find_map(|partition| partition.algorithm.as_ref());
         PropertyExplanation {
@@ -386,7 +388,7 @@ impl<'a> Describer<'a> {
             None => ValueOrigin::Xml(span),
         };
         PropertyExplanation {
-            value: (!property.deferred).then(|| property.value.value.clone()),
+            value: (!property.deferred).then(|| redact(&property.value.value)),
             name,
             origin,
             planned_by: None,

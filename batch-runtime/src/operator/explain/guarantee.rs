@@ -5,6 +5,7 @@ use serde::Serialize;
 
 use super::ArtifactExplanation;
 use crate::artifact::ArtifactRegistration;
+use crate::repository::RepositoryUrl;
 use crate::role::Factory;
 
 /// The delivery guarantee of a step: how often its items are written when a process dies.
@@ -20,6 +21,15 @@ pub struct Guarantee {
 const EXACTLY_ONCE: &str = "exactly-once";
 const AT_LEAST_ONCE: &str = "at-least-once";
 const AS_ITS_PARTS: &str = "as-its-parts";
+
+/// Returns a name or a URL without a password.
+fn shown(database: &str) -> String {
+    if !database.contains(':') {
+        return database.to_owned();
+    }
+    let url = database.parse::<RepositoryUrl>();
+    url.map_or_else(|_| "***".to_owned(), |url| url.to_string())
+}
 
 impl Guarantee {
     fn exactly_once(why: impl Into<String>) -> Self {
@@ -76,7 +86,7 @@ impl Guarantee {
             }
             Some(name) if output.may_have_destination => Self::exactly_once(format!(
                 "the writer commits its items with a marker in the database `{}`",
-                crate::url::redact(name)
+                shown(name)
             )),
             _ if output.transactional => Self::exactly_once(
                 "what the writer writes through the transaction is committed with the checkpoint",

@@ -9,7 +9,7 @@ use super::connection::{DatabaseConnection, RepositoryConnection};
 use crate::error::BatchError;
 use crate::execution::JobInstance;
 use crate::marker::{
-    Advance, Destination, Marker, MarkerSql, SessionSql, SqlDialect, marker_key, session_name,
+    Advance, Destination, Marker, MarkerSql, SessionSql, SqlDialect, first_fence, marker_key, session_name,
 };
 use crate::repository::{DatabaseKind, RepositoryError, RepositoryUrl};
 
@@ -172,7 +172,12 @@ impl DatabaseDestination {
         let connection = match self.connection.take() {
             Some(connection) => connection,
             None => {
-                let mut connection = self.url.connect().inspect_err(|_| self.is_lost = true)?;
+                let mut connection = self.url.connect().map_err(|error| {
+                    self.is_lost = true;
+                    BatchError::msg(format_args!(
+                        "cannot connect to the destination of the writer: {error}"
+                    ))
+                })?;
                 // A new one, so that the next claim ends the session that was lost: the server may not have noticed.
                 self.name = session_name();
                 if let Some(sessions) = &self.sql.sessions {
@@ -217,6 +222,7 @@ impl DatabaseDestination {
 
     /// Creates the table of the markers, if it is not there.
     fn ensure_table(&mut self, key: &str) -> Result<(), BatchError> {
+        self.connected()?;
         let Err(error) = self.row(key) else {
             return Ok(());
         };
@@ -273,7 +279,8 @@ impl DatabaseDestination {
         if on!(connection, diesel => raise.execute(diesel))? == 0 {
             let insert = diesel::sql_query(self.sql.insert.clone())
                 .bind::<Text, _>(key)
-                .bind::<Text, _>(self.name.clone());
+                .bind::<Text, _>(self.name.clone())
+                .bind::<BigInt, _>(first_fence());
             let connection = self.connected()?;
             on!(connection, diesel => insert.execute(diesel))?;
         }
