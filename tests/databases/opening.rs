@@ -1,5 +1,9 @@
 //! New databases, missing databases, and databases of other programs.
 
+#[cfg(feature = "servers")]
+use std::fs;
+#[cfg(feature = "servers")]
+use std::path::Path;
 use std::sync::Barrier;
 use std::thread;
 
@@ -254,5 +258,38 @@ fn opening_waits_for_a_server_that_is_starting() {
             }
             build(&url).unwrap_or_else(|error| panic!("{kind:?}: {error}"));
         });
+    }
+}
+
+/// MySQL commits each table: the creation continues, whichever was the last.
+///
+/// Spec: REPO-08, REPO-12
+#[test]
+#[cfg(feature = "servers")]
+fn an_interrupted_creation_is_completed() {
+    let file = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("../migrations/mysql/0000000000430_spring_batch_4_3/up.sql");
+    let script = fs::read_to_string(file).unwrap();
+    // Comments may contain the separator.
+    let script: Vec<&str> = script.lines().filter(|line| !line.starts_with("--")).collect();
+    let script = script.join("\n");
+    let list = "CREATE TABLE __diesel_schema_migrations (version VARCHAR(50) PRIMARY KEY NOT NULL, \
+                run_on TIMESTAMP NOT NULL DEFAULT CURRENT_TIMESTAMP)";
+    let statements: Vec<&str> = std::iter::once(list)
+        .chain(script.split(';').filter(|statement| !statement.trim().is_empty()))
+        .collect();
+    let expected = {
+        let (_folder, place) = new_place(Database::Mariadb);
+        build(place.url()).unwrap();
+        shape(&place)
+    };
+    for executed in 1..=statements.len() {
+        let (_folder, place) = new_place(Database::Mariadb);
+        let mut connection = place.connect();
+        for statement in &statements[..executed] {
+            connection.execute(statement).unwrap();
+        }
+        build(place.url()).unwrap_or_else(|error| panic!("after {executed} statements: {error}"));
+        assert_eq!(shape(&place), expected, "after {executed} statements");
     }
 }

@@ -319,7 +319,7 @@ mod tests {
         }
         let url = shared(Server::Mariadb).new_database();
         let mut connection = MysqlConnection::establish(&url).unwrap();
-        for (statement, parts) in [(DESCRIPTION, 4), (UNIQUE_INDEXES, 1)] {
+        for (statement, parts) in [(DESCRIPTION, 5), (UNIQUE_INDEXES, 1)] {
             for schema in [None, Some("other")] {
                 let explained = format!("EXPLAIN {statement}");
                 let found: Vec<Part> = catalogue_query(&explained, schema, "t")

@@ -117,6 +117,12 @@ impl Catalog {
         self.is_sequence("STEP_EXECUTION_SEQ")
     }
 
+    /// Returns whether the creation of the tables of 4.3 was interrupted: their script creates this one last. MySQL commits each of them. Those of
+    /// Spring Batch have no list of migrations before they are complete.
+    fn is_unfinished(&self) -> bool {
+        self.has_table(LIST_OF_MIGRATIONS) && !self.has_table("BATCH_JOB_SEQ")
+    }
+
     /// Returns whether a conversion to another layout was interrupted.
     pub(super) fn is_between_layouts(&self) -> bool {
         self.has_table("BATCH_CONVERSION")
@@ -200,7 +206,7 @@ impl Catalog {
     /// Returns the version of Spring Batch before 5 that created the tables, as the last upgrade that they do not require;
     /// `None` if there are no tables.
     fn age(&self, prefix: &TablePrefix) -> Result<Option<&'static str>, String> {
-        if !self.has_table("BATCH_JOB_INSTANCE") {
+        if !self.has_table("BATCH_JOB_INSTANCE") || self.is_unfinished() {
             return Ok(None);
         }
         // A creation that was interrupted has no later table.
