@@ -169,13 +169,7 @@ jobs = ["jobb", "j*"]"#,
     assert!(!error.contains("j*"), "{error}");
     assert_eq!(notified.receiver.received().len(), 1);
     let (out, error) = notified.run(0, &["check"]);
-    assert!(
-        error == warning
-            && out
-                == "job: ok
-",
-        "{error}{out}"
-    );
+    assert!(error == warning && out.starts_with("job: ok\n"), "{error}{out}");
     notified.run(2, &["check", "--deny-warnings"]);
     // It runs no job.
     let (_, error) = notified.run(0, &["executions"]);
