@@ -488,9 +488,9 @@ fn owner_that_was_replaced<DB: Outside>() {
     assert!(!late.commit(&advance(fence, 1)).unwrap());
     assert_eq!(DB::numbers(&scene.pool), [0; 0], "{}", DB::WRITER);
     // Only the owner removes the marker.
-    late.remove(KEY, 1).unwrap();
+    late.remove(KEY, fence).unwrap();
     assert_eq!(DB::owners(&scene.pool).len(), 1);
-    late.remove(KEY, 2).unwrap();
+    late.remove(KEY, fence + 1).unwrap();
     assert_eq!(DB::owners(&scene.pool).len(), 0);
 }
 
