@@ -140,7 +140,7 @@
 //! # Modules
 //!
 //! The root holds what most programs name. [`attributes`] lists the attributes, [`artifacts`] what artifacts take and return. [`context`] has the contexts of a running job, [`operator`] what the job operator
-//! takes and returns, [`destination`] what writes exactly once beside the repository, [`execution`] the recorded executions, [`parameters`] and [`time`] their values, [`repository`] the
+//! takes and returns, [`mod@destination`] what writes exactly once beside the repository, [`execution`] the recorded executions, [`parameters`] and [`time`] their values, [`repository`] the
 //! databases, [`partition`] the seam for partitions in other processes, [`xml`] the model of Job XML.
 //!
 //! # Linking
