@@ -1,8 +1,9 @@
 //! The pauses before retries: of items, and of notifications.
 // Spec: CHUNK-RETRY-16, D-07, FAULT-01
 
-use std::hash::{BuildHasher, RandomState};
 use std::time::Duration;
+
+use crate::random::random;
 
 /// The pauses before retries; of items, between two commits.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -50,7 +51,7 @@ impl BackOff {
         let longest = self.max.as_secs_f64();
         let pause = (self.initial.as_secs_f64() * factor).min(longest);
         let left_out = match self.jitter > 0.0 {
-            true => pause * self.jitter * random(),
+            true => pause * self.jitter * fraction(),
             false => 0.0,
         };
         let pause = Duration::try_from_secs_f64(pause - left_out).unwrap_or(self.max);
@@ -60,8 +61,8 @@ impl BackOff {
 
 /// Returns a random number from 0 to 1.
 #[allow(clippy::cast_precision_loss, reason = "32 bits are exact")]
-fn random() -> f64 {
-    let bits = RandomState::new().hash_one(0) >> 32;
+fn fraction() -> f64 {
+    let bits = random() >> 32;
     bits as f64 / f64::from(u32::MAX)
 }
 

@@ -193,6 +193,7 @@ pub mod partition;
 mod plan;
 mod polling;
 pub mod prelude;
+mod random;
 pub mod repository;
 mod role;
 mod runtime;
@@ -229,8 +230,8 @@ pub mod destination {
     #[cfg(feature = "tokio")]
     pub use crate::async_runtime::block_on;
     pub use crate::marker::{
-        Advance, AnyDestination, Destination, DestinationReturn, Marker, MarkerSql, SessionSql, SqlDialect,
-        first_fence, session_name,
+        Advance, AnyDestination, ConnectError, Destination, DestinationReturn, Marker, MarkerRow, Markers,
+        SqlDestination, SqlDialect, SqlValue, TransactionEnd,
     };
     pub use crate::repository::DatabaseDestination;
 }

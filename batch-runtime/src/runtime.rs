@@ -202,9 +202,9 @@ impl BatchRuntimeBuilder {
         self
     }
 
-    /// Names a database beside the repository, which artifacts find by [`JobContext::database`](crate::context::JobContext::database), and
-    /// those of `batch-items` by their property `database`. The URL has the form of [`repository`](Self::repository); its tables are
-    /// those of the program.
+    /// Names a database beside the repository, which artifacts find by [`JobContext::database`](crate::context::JobContext::database),
+    /// and readers and writers of `batch-items` by their property `database`. The URL has the form of [`repository`](Self::repository). The
+    /// program creates its tables.
     // Spec: MARK-13
     #[must_use]
     pub fn database(mut self, name: impl Into<String>, url: impl Into<String>) -> Self {

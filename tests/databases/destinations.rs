@@ -6,13 +6,17 @@ use std::path::Path;
 use std::process::Command;
 use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
 
-use batch_items::{CompositeItemWriter, Record, TableItemWriter};
-use batch_runtime::destination::{Advance, DatabaseDestination, Destination, Marker};
+use batch_items::compose::WriteItems;
+use batch_items::{CompositeItemWriter, LineItemWriter, Record, TableItemWriter};
+use batch_runtime::destination::{Advance, AnyDestination, DatabaseDestination, Destination, Marker};
 use batch_runtime::operator::Purge;
 use batch_runtime::prelude::*;
 use batch_runtime::{BatchRuntime, BatchStatus, JobExecutionId, JobOperator, JobParameters};
+#[cfg(feature = "servers")]
+use batch_test_servers::{Kind, shared};
 use batch_testing::crash_sweep;
 use batch_tests::database::{Database, Place};
+use batch_tests::faulty::Faulty;
 use batch_tests::stage::{said, say};
 
 /// Reads the numbers to `items`, and logs where it begins.
@@ -43,86 +47,6 @@ impl MarkedNumbers {
     }
 }
 
-/// A destination with a fault at the commit of an interval.
-struct Faulty {
-    inner: DatabaseDestination,
-    fault: String,
-    interval: i64,
-    url: String,
-    lost: bool,
-}
-
-impl Faulty {
-    /// Returns whether the fault is this one, at this interval. It happens once.
-    fn strikes(&mut self, fault: &str, interval: i64) -> bool {
-        let strikes = self.fault == fault && self.interval == interval;
-        if strikes {
-            self.fault.clear();
-        }
-        strikes
-    }
-}
-
-impl Destination for Faulty {
-    type Transaction = RepositoryConnection;
-    const HAS_SAVEPOINTS: bool = true;
-
-    fn claim(&mut self, key: &str) -> Result<Marker, BatchError> {
-        self.lost = false;
-        self.inner.claim(key)
-    }
-    fn transaction(&mut self) -> Result<&mut RepositoryConnection, BatchError> {
-        self.inner.transaction()
-    }
-    fn commit(&mut self, advance: &Advance<'_>) -> Result<bool, BatchError> {
-        if self.strikes("before", advance.to) {
-            self.inner.roll_back();
-            return Err(BatchError::msg("the commit is lost"));
-        }
-        let committed = self.inner.commit(advance)?;
-        // Between two intervals.
-        if self.strikes("taken", advance.to + 1) {
-            DatabaseDestination::new(&self.url)?.claim(advance.key)?;
-        }
-        if self.strikes("after", advance.to) {
-            return Err(BatchError::msg("the answer is lost"));
-        }
-        if self.strikes("connection", advance.to) {
-            self.lost = true;
-            return Err(BatchError::msg("the connection is lost"));
-        }
-        Ok(committed)
-    }
-    fn commit_unmarked(&mut self) -> Result<(), BatchError> {
-        self.inner.commit_unmarked()?;
-        match self.strikes("unmarked", self.interval) {
-            true => {
-                self.lost = true;
-                Err(BatchError::msg("the connection is lost"))
-            }
-            false => Ok(()),
-        }
-    }
-    fn roll_back(&mut self) {
-        self.inner.roll_back();
-    }
-    fn set_savepoint(&mut self) -> Result<(), BatchError> {
-        self.inner.set_savepoint()
-    }
-    fn release_savepoint(&mut self) -> Result<(), BatchError> {
-        self.inner.release_savepoint()
-    }
-    fn undo_to_savepoint(&mut self) -> Result<(), BatchError> {
-        self.inner.undo_to_savepoint()
-    }
-    fn is_lost(&mut self) -> bool {
-        self.lost || self.inner.is_lost()
-    }
-    fn remove(&mut self, key: &str, fence: i64) -> Result<(), BatchError> {
-        self.inner.remove(key, fence)
-    }
-}
-
 /// The fault and the bad number of a launch.
 type Plan = (String, u64);
 
@@ -135,6 +59,11 @@ fn plans() -> MutexGuard<'static, HashMap<String, Plan>> {
 fn plan_of(log: &str) -> Plan {
     plans().get(log).cloned().unwrap_or_default()
 }
+
+/// The user data: the number of the numbers, and characters that few encodings have.
+type Counted = (u64, String);
+
+const OTHER_CHARACTERS: &str = "€漢😀\u{0}";
 
 /// Inserts numbers into another database. Keeps their number in the user data of the step, and their sum in the data of the job. It cannot
 /// write the bad number.
@@ -154,20 +83,18 @@ struct Ledger {
 #[item_writer("Ledger")]
 impl Ledger {
     #[destination]
-    fn ledger(&self) -> Result<Faulty, BatchError> {
+    fn ledger(&self) -> Result<Faulty<DatabaseDestination>, BatchError> {
         let url = match self.url.as_str() {
             "" => self.job.repository_url(),
             url => url.to_owned(),
         };
-        let plan = plan_of(&self.log).0;
-        let (fault, interval) = plan.split_once('@').unwrap_or((&plan, "2"));
-        Ok(Faulty {
-            inner: DatabaseDestination::new(&url)?,
-            fault: fault.to_owned(),
-            interval: interval.parse()?,
-            url,
-            lost: false,
-        })
+        let destination = DatabaseDestination::new(&url)?;
+        // Another owner takes the marker.
+        let act = move |_: &mut DatabaseDestination, key: Option<&str>| {
+            DatabaseDestination::new(&url)?.claim(key.unwrap_or_default())?;
+            Ok(())
+        };
+        Ok(Faulty::new(destination, &plan_of(&self.log).0, act))
     }
 
     #[write_items]
@@ -179,8 +106,9 @@ impl Ledger {
                 return Err(std::io::Error::other(format!("{number} is bad")).into());
             }
         }
-        let count = self.step.persistent_user_data::<u64>()?.unwrap_or(0) + numbers.len() as u64;
-        self.step.set_persistent_user_data(&count)?;
+        let (count, _) = self.step.persistent_user_data::<Counted>()?.unwrap_or_default();
+        let counted = (count + numbers.len() as u64, OTHER_CHARACTERS.to_owned());
+        self.step.set_persistent_user_data(&counted)?;
         let sum = self.job.persistent_data::<u64>("sum")?.unwrap_or(0) + numbers.iter().sum::<u64>();
         self.job.set_persistent_data("sum", &sum)
     }
@@ -208,14 +136,24 @@ struct Scene {
 impl Scene {
     fn new(repository: Database, destination: Database, chunk: &str, faults: &str) -> Self {
         let folder = tempfile::tempdir().unwrap();
+        let there = folder.path().join("there");
+        fs::create_dir(&there).unwrap();
+        let destination = Place::new(destination, &there);
+        Self::at(folder, repository, destination, chunk, faults)
+    }
+
+    fn at(
+        folder: tempfile::TempDir,
+        repository: Database,
+        destination: Place,
+        chunk: &str,
+        faults: &str,
+    ) -> Self {
         let jobs = folder.path().join("jobs");
         fs::create_dir(&jobs).unwrap();
         let job = JOB.replace("CHUNK", chunk).replace("FAULTS", faults);
         fs::write(jobs.join("marked.xml"), job).unwrap();
-        let there = folder.path().join("there");
-        fs::create_dir(&there).unwrap();
         let here = Place::new(repository, folder.path());
-        let destination = Place::new(destination, &there);
         destination
             .connect()
             .execute("CREATE TABLE number (number INTEGER)")
@@ -286,12 +224,13 @@ impl Scene {
         (all.reads, all.writes, all.write_skips)
     }
 
-    /// Checks that each number is there once, and the data of step and job belong to them; and returns where readers have begun.
+    /// Checks that each number is there once, and the data of step and job belong to them; and returns where readers have started.
     fn is_exact(&self, context: &str) -> Vec<String> {
         assert_eq!(self.written(), ((1..=7).collect(), 0), "{context}");
         assert_eq!(self.counters(), (7, 7, 0), "{context}");
         let steps = self.operator.step_executions(self.last()).unwrap();
-        assert_eq!(steps[0].user_data.as_deref(), Some("7"), "{context}");
+        let counted = steps[0].persistent_user_data::<Counted>().unwrap();
+        assert_eq!(counted, Some((7, OTHER_CHARACTERS.to_owned())), "{context}");
         let data = self.operator.persistent_data(self.last()).unwrap();
         assert_eq!(data.get::<u64>("sum").unwrap(), Some(28), "{context}");
         said(&self.log)
@@ -324,7 +263,7 @@ fn an_interval_is_committed_once_whatever_is_lost_between_the_commits() {
             // They are not, because the destination has them.
             ("after", true, vec!["from 0", "from 6"]),
             ("connection", false, vec!["from 0", "from 6"]),
-            ("taken", false, vec!["from 0", "from 3"]),
+            ("act:between", false, vec!["from 0", "from 3"]),
         ] {
             let context = format!("{fault}, {repository:?} to {destination:?}");
             let scene = Scene::new(repository, destination, "", "");
@@ -355,7 +294,7 @@ fn a_crash_at_each_event_of_both_databases_changes_nothing() {
     let folder = tempfile::tempdir().unwrap();
     let job = JOB.replace("CHUNK", "").replace("FAULTS", "");
     let file = folder.path().join("marked.xml");
-    // On the database of the repository, by a connection of its own: the sweep sees the events of both, and compares the rows.
+    // On the database of the repository, by another connection: the sweep sees the events of both, and compares the rows.
     fs::write(&file, job.replace("${url}", "")).unwrap();
     crash_sweep(file)
         .sample(8)
@@ -671,7 +610,7 @@ fn a_repository_in_memory_keeps_no_markers() {
     let ended = launch("none");
     assert_eq!(ended.status, BatchStatus::Completed, "{}", ended.exit_message);
     // Nothing shows whether a lost answer was a commit, so the step must not write its items again.
-    let ended = launch("unmarked");
+    let ended = launch("connection@1");
     assert_eq!(ended.status, BatchStatus::Failed, "{}", ended.exit_message);
     let mut there = scene.destination.connect();
     assert_eq!(there.number("SELECT COUNT(*) AS number FROM number"), 10);
@@ -823,4 +762,164 @@ fn a_new_marker_has_another_fence() {
         state: "{}",
     };
     assert!(!suspended.commit(&advance).unwrap());
+}
+
+/// A marker holds what the repository stores, whatever characters the destination has.
+///
+/// Spec: MARK-06
+#[test]
+#[cfg(feature = "servers")]
+fn a_destination_may_have_another_encoding() {
+    let place = Place::existing(Database::Postgres, shared(Kind::Postgres).new_database());
+    place
+        .connect()
+        .execute(
+            "CREATE DATABASE marked_latin ENCODING 'LATIN1' TEMPLATE template0 LC_COLLATE 'C' LC_CTYPE 'C'",
+        )
+        .unwrap();
+    let name = place.url().split('?').next().unwrap().rsplit('/').next().unwrap();
+    let url = place.url().replacen(&format!("/{name}"), "/marked_latin", 1);
+    let latin = Place::existing(Database::Postgres, url);
+    let scene = Scene::at(tempfile::tempdir().unwrap(), Database::Sqlite, latin, "", "");
+    let (status, message) = scene.launch("after", 0);
+    assert!(
+        status == BatchStatus::Failed && message.contains("is lost"),
+        "{message}"
+    );
+    let (status, message) = scene.launch("none", 0);
+    assert_eq!(status, BatchStatus::Completed, "{message}");
+    assert_eq!(scene.is_exact("LATIN1"), ["from 0", "from 6"]);
+}
+
+/// One interval is missing in the repository: the marker has it.
+///
+/// Spec: MARK-06
+#[test]
+fn a_repository_that_has_lost_one_interval_catches_up() {
+    let scene = Scene::new(Database::Sqlite, Database::Sqlite, "", "");
+    let backup = scene.folder.path().join("backup.db");
+    assert_eq!(scene.launch("before@2", 0).0, BatchStatus::Failed);
+    copy_database(&scene.folder.path().join("batch.db"), &backup);
+    let (_, message) = scene.launch("none", 7);
+    assert!(message.contains("7 is bad"), "{message}");
+    let scene = scene.with_repository(&backup);
+    let (status, message) = scene.launch("none", 0);
+    assert_eq!(status, BatchStatus::Completed, "{message}");
+    assert_eq!(scene.is_exact("restored"), ["from 0", "from 3", "from 6"]);
+}
+
+/// Spec: MARK-07
+#[test]
+fn a_marker_that_was_deleted_is_an_error() {
+    for (fault, written, statement) in [
+        ("before@2", 3, "DELETE FROM BATCH_MARKER"),
+        ("before@2", 3, "UPDATE BATCH_MARKER SET STATE = '-'"),
+        // The repository has committed nothing, and the destination more than nothing.
+        (
+            "before@1",
+            0,
+            "UPDATE BATCH_MARKER SET STATE = '-', INTERVAL_NUMBER = 2",
+        ),
+    ] {
+        let scene = Scene::new(Database::Sqlite, Database::Sqlite, "", "");
+        assert_eq!(scene.launch(fault, 0).0, BatchStatus::Failed);
+        scene.destination.connect().execute(statement).unwrap();
+        // Also at the second attempt, when the first one has created a marker.
+        for _ in 0..2 {
+            let (status, message) = scene.launch("none", 0);
+            assert_eq!(status, BatchStatus::Failed, "{statement}");
+            assert!(
+                message.contains("the destination has no marker of this step"),
+                "{statement}: {message}"
+            );
+        }
+        assert_eq!(
+            scene.written().0,
+            (1..=written).collect::<Vec<i64>>(),
+            "{statement}"
+        );
+    }
+}
+
+/// The limits count what was skipped in an interval that only the destination had committed.
+///
+/// Spec: MARK-06
+#[test]
+fn skips_are_counted_when_the_repository_catches_up() {
+    let skips =
+        r#"<skippable-exception-classes><include class="std::io::Error"/></skippable-exception-classes>"#;
+    let by_class = r#"<step id="load"><properties><property name="batch.skip.limits" value="std::io::Error=1"/></properties>"#;
+    for (chunk, step) in [(r#"skip-limit="1""#, r#"<step id="load">"#), ("", by_class)] {
+        let scene = Scene::new(Database::Sqlite, Database::Sqlite, chunk, skips);
+        let scene = scene.with_text(|job| job.replace(r#"<step id="load">"#, step));
+        assert_eq!(scene.launch("after", 5).0, BatchStatus::Failed);
+        let (status, message) = scene.launch("none", 7);
+        assert_eq!(status, BatchStatus::Failed, "{step}");
+        assert!(message.contains("7 is bad"), "{step}: {message}");
+        assert_eq!(scene.written(), (vec![1, 2, 3, 4, 6], 1), "{step}");
+        let (status, message) = scene.launch("none", 0);
+        assert_eq!(status, BatchStatus::Completed, "{step}: {message}");
+        assert_eq!(scene.counters(), (7, 6, 1), "{step}");
+    }
+}
+
+impl WriteItems<u64> for Ledger {
+    type Position = ();
+
+    fn destination(&self) -> Result<Option<AnyDestination>, BatchError> {
+        Ok(Some(self.ledger()?.into()))
+    }
+    fn open(&mut self, _: Option<()>) -> Result<(), BatchError> {
+        Ok(())
+    }
+    fn write(&mut self, numbers: &[&u64], tx: &mut ChunkTransaction) -> Result<(), BatchError> {
+        let numbers: Vec<u64> = numbers.iter().map(|number| **number).collect();
+        Ledger::write(self, &numbers, tx.destination()?)
+    }
+    fn position(&mut self) -> Result<(), BatchError> {
+        Ok(())
+    }
+}
+
+#[item_writer("LedgerAndFile")]
+type LedgerAndFile = CompositeItemWriter<u64, Ledger, LineItemWriter<u64>>;
+
+/// A file beside the destination has what the destination has, also when only the destination had committed; so does a pipelined step.
+///
+/// Spec: MARK-03, MARK-06
+#[test]
+fn a_file_beside_the_destination_has_the_same_items() {
+    let pipeline =
+        r#"<step id="load"><properties><property name="batch.chunk.pipeline" value="true"/></properties>"#;
+    for step in [r#"<step id="load">"#, pipeline] {
+        for fault in ["none", "before", "after", "connection", "act:between"] {
+            let scene = Scene::new(Database::Sqlite, Database::Sqlite, "", "");
+            let file = scene.folder.path().join("numbers.txt");
+            let scene = scene.with_text(|job| {
+                let output = format!(r#"<property name="2.output" value="{}"/>"#, file.display());
+                job.replace(r#"<step id="load">"#, step)
+                    .replace("\"Ledger\"", "\"LedgerAndFile\"")
+                    .replace(
+                        r#"<property name="url""#,
+                        &format!(r#"{output}<property name="1.url""#),
+                    )
+                    .replace(
+                        r#"<property name="log" value="${log}"/>"#,
+                        r#"<property name="log" value="${log}"/><property name="1.log" value="${log}"/>"#,
+                    )
+            });
+            let (mut status, mut message) = scene.launch(fault, 0);
+            if status == BatchStatus::Failed {
+                assert!(message.contains("is lost"), "{fault}: {message}");
+                (status, message) = scene.launch("none", 0);
+            }
+            assert_eq!(status, BatchStatus::Completed, "{fault}: {message}");
+            scene.is_exact(fault);
+            assert_eq!(
+                fs::read_to_string(&file).unwrap(),
+                "1\n2\n3\n4\n5\n6\n7\n",
+                "{fault}"
+            );
+        }
+    }
 }

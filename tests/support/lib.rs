@@ -5,6 +5,7 @@ pub mod contender;
 pub mod database;
 pub mod deadline;
 pub mod dispatching;
+pub mod faulty;
 pub mod fleet;
 pub mod flights;
 pub mod folder;

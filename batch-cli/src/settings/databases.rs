@@ -22,7 +22,7 @@ impl DatabaseSettings {
     pub(crate) fn shown(&self) -> String {
         match self.url.parse::<SecretReference>() {
             Ok(reference) => reference.to_string(),
-            // Of another URL, nobody knows where the password is.
+            // In a text that is not such a URL, the password may be anywhere.
             Err(_) => self
                 .url
                 .parse::<RepositoryUrl>()

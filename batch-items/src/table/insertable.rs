@@ -104,12 +104,7 @@ macro_rules! insertable_writer_part {
         #[::batch_runtime::item_writer($name)]
         impl $type {
             #[destination]
-            fn destination(
-                &self,
-            ) -> ::core::result::Result<
-                ::core::option::Option<::batch_runtime::destination::AnyDestination>,
-                ::batch_runtime::BatchError,
-            > {
+            fn destination(&self) -> $crate::insertable::MaybeDestination {
                 self.table.destination()
             }
 
@@ -160,12 +155,7 @@ macro_rules! insertable_writer_part {
         impl $crate::compose::WriteItems<$item> for $type {
             type Position = ();
 
-            fn destination(
-                &self,
-            ) -> ::core::result::Result<
-                ::core::option::Option<::batch_runtime::destination::AnyDestination>,
-                ::batch_runtime::BatchError,
-            > {
+            fn destination(&self) -> $crate::insertable::MaybeDestination {
                 self.table.destination()
             }
 
@@ -393,6 +383,9 @@ pub fn insert_or_each<C: Connection>(
     }
 }
 
+/// The destination of a writer, if its table is in another database than the repository.
+pub type MaybeDestination = Result<Option<AnyDestination>, BatchError>;
+
 /// Returns the error of a writer that is not declared for the repository's database.
 ///
 /// # Errors
@@ -429,7 +422,7 @@ impl InsertableTable {
     ///
     /// # Errors
     /// If `database` is no name or URL of one.
-    pub fn destination(&self) -> Result<Option<AnyDestination>, BatchError> {
+    pub fn destination(&self) -> MaybeDestination {
         self.catalogue.destination()
     }
 

@@ -132,7 +132,7 @@ mod tests {
         );
         assert!(
             rows[2].ends_with(
-                "transaction that commits the checkpoint, or in that of its destination, exactly once |"
+                "transaction that commits the checkpoint, or in the destination's transaction, exactly once |"
             ),
             "{text}"
         );

@@ -58,7 +58,7 @@ macro_rules! role_table {
             destination("fn destination(&mut self) -> Result<D, E>") { shape: Shape::Destination, ..NOTICE }
             open("fn open(&mut self, checkpoint: Option<C>) -> Result<(), E>" or "fn open(&mut self) -> Result<(), E>") { ..OPEN }
             /// Writes a list, never an empty one. With the second parameter it writes in the transaction that commits
-            /// the checkpoint, or in that of its destination, exactly once. Required.
+            /// the checkpoint, or in the destination's transaction, exactly once. Required.
             write_items("fn write(&mut self, items: &[Out]) -> Result<(), E>"
                 or "fn write(&mut self, items: &[Out], tx: &mut ChunkTransaction) -> Result<(), E>")
             { shape: Shape::Write, required: true, usual_names: &["write"], ..NOTICE }

@@ -332,12 +332,12 @@ impl Binder<'_> {
     }
 
     fn note_writer(&mut self, name: &Spanned<String>, info: WriterInfo) {
-        if info.has_destination {
-            // It needs no transaction of the repository.
-        } else if info.transactional {
-            self.transactional_writer = Some(name.value.clone());
-        } else if !info.keeps_position {
-            self.warnings.push(unknown_position(name));
+        match (info.transactional, info.has_destination) {
+            // The destination has the transaction.
+            (true, true) => {}
+            (true, false) => self.transactional_writer = Some(name.value.clone()),
+            (false, _) if !info.keeps_position => self.warnings.push(unknown_position(name)),
+            (false, _) => {}
         }
     }
 

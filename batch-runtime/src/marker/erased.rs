@@ -15,7 +15,7 @@ impl<D: Destination> From<D> for AnyDestination {
 }
 
 impl AnyDestination {
-    /// Returns the destination of a writer that is made of others, from those of its parts: one, or several of the same place.
+    /// Returns the destination of a writer that is made of others. Its parts have one destination, or several of the same place.
     ///
     /// # Errors
     /// If they are of several places: after a crash between their commits, each would have other items.
@@ -31,7 +31,7 @@ impl AnyDestination {
                 Some(first) => {
                     return Err(ConfigurationError::new(format!(
                         "the parts of the writer have two destinations, `{}` and `{}`: a crash between their commits could lose or double items; \
-                         write to one of them in a step of its own",
+                         write to one of them in another step",
                         first.0.place(),
                         part.0.place()
                     )));
@@ -107,7 +107,7 @@ impl<D: Destination> ErasedDestination for D {
     label = "expected a `Destination` whose transaction is `{T}`, or a `Result` of one"
 )]
 pub trait DestinationReturn<T> {
-    /// Returns the destination; `None` if there is none.
+    /// Returns the destination, if the writer has one.
     ///
     /// # Errors
     /// The error of the method.

@@ -3,10 +3,12 @@
 
 mod erased;
 mod sql;
+mod sql_destination;
 
 pub use erased::{AnyDestination, DestinationReturn};
-pub(crate) use sql::random;
-pub use sql::{MarkerSql, SessionSql, SqlDialect, first_fence, session_name};
+pub use sql::SqlDialect;
+pub use sql_destination::{ConnectError, MarkerRow, Markers, SqlDestination, SqlValue, TransactionEnd};
+pub(crate) use sql_destination::{create_table, forget};
 
 use crate::error::BatchError;
 
@@ -14,7 +16,8 @@ use crate::error::BatchError;
 /// elsewhere.
 ///
 /// A writer returns its destination from its `#[destination]` method, and `#[write_items]` takes the destination's transaction as its
-/// second parameter. Each interval of the step has one such transaction. What a crash does:
+/// second parameter. Each interval of the step has one such transaction. A client of a SQL database implements [`SqlDestination`]
+/// instead, which has the statements about markers. What a crash does:
 ///
 /// | moment | marker | repository | the next start |
 /// |---|---|---|---|
@@ -26,7 +29,7 @@ use crate::error::BatchError;
 /// A process that was suspended and wakes up when another has taken the step over commits nothing: the other one has raised the fence
 /// of the marker before it has read an item, and `commit` compares it.
 ///
-/// An error of a method fails the step. If [`is_lost`](Self::is_lost) then returns true after an interval has begun, the step
+/// An error of a method fails the step. If [`is_lost`](Self::is_lost) then returns true after an interval has started, the step
 /// opens again at the marker instead, unless the repository is in memory.
 // Spec: MARK-01
 pub trait Destination: Send + 'static {
@@ -43,7 +46,7 @@ pub trait Destination: Send + 'static {
         String::new()
     }
 
-    /// Raises the fence of a marker by one and returns the marker, in a transaction of its own. A marker that is not there is created,
+    /// Raises the fence of a marker by one in a separate transaction, and returns the marker. A marker that is not there is created,
     /// with a random fence, interval 0 and a state without a `{`. Called before the reader and the writer are opened, and again after a
     /// lost connection, which it replaces. It ends the session of the previous owner, which may be suspended and hold locks.
     ///
@@ -51,7 +54,7 @@ pub trait Destination: Send + 'static {
     /// If the destination cannot be reached, or keeps no markers.
     fn claim(&mut self, key: &str) -> Result<Marker, BatchError>;
 
-    /// Returns the transaction of the interval, and begins it if there is none.
+    /// Returns the transaction of the interval, and begins it if it is not open.
     ///
     /// # Errors
     /// If it cannot begin.
@@ -121,7 +124,7 @@ pub struct Marker {
     pub fence: i64,
     /// The number of intervals whose items the destination has committed.
     pub interval: i64,
-    /// The state that the repository stores for the last of them, as JSON; a text without a `{` if there is none.
+    /// The state that the repository stores for the last of them, as JSON; before the first, a text without a `{`.
     pub state: String,
 }
 

@@ -1,8 +1,8 @@
 //! The statements about markers in a database.
 
-use std::collections::hash_map::RandomState;
 use std::fmt;
-use std::hash::{BuildHasher, Hasher};
+
+use crate::random::{random, random_id};
 
 /// A database as far as the statements about markers depend on it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -15,40 +15,39 @@ pub enum SqlDialect {
     Sqlite,
 }
 
-/// The statements about markers, whose parameters are in the order of their columns below. [`Destination`](super::Destination) says
-/// when each is called.
+/// The statements about markers. [`SqlDestination`](super::SqlDestination) executes them.
 // Spec: MARK-02
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct MarkerSql {
+pub(crate) struct MarkerSql {
     /// Begins a transaction that writes.
-    pub begin: &'static str,
+    pub(super) begin: &'static str,
     /// Creates the table, if it is not there.
-    pub create: String,
+    pub(super) create: String,
     /// Selects the fence, the interval, the state and the session of the owner. Parameter: key.
-    pub select: String,
+    pub(super) select: String,
     /// Raises the fence of a marker. Parameters: session of the owner, key.
-    pub raise: String,
+    pub(super) raise: String,
     /// Inserts a marker with interval 0 and no state. Parameters: key, session of the owner, first fence.
-    pub insert: String,
+    pub(super) insert: String,
     /// Moves a marker. Parameters: new interval, new state, key, fence, old interval.
-    pub advance: String,
+    pub(super) advance: String,
     /// Removes a marker. Parameters: key, fence.
-    pub remove: String,
+    pub(super) remove: String,
     /// The statements about sessions; `None` where the database is a file.
-    pub sessions: Option<SessionSql>,
+    pub(super) sessions: Option<SessionSql>,
 }
 
-/// The statements about the session of a marker's owner. A process that is suspended in a transaction keeps its locks; so a new owner ends
-/// the session of the one before, as a takeover of a repository does.
+/// The statements about the session of a marker's owner. A process that is suspended in a transaction keeps its locks, so a new owner ends
+/// the session of the previous one, as a takeover of a repository does.
 // Spec: MARK-11, D-94
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct SessionSql {
+pub(crate) struct SessionSql {
     /// Names this session. Parameter: name, of at most 60 characters.
-    pub name: &'static str,
+    pub(super) name: &'static str,
     /// Selects the ids of the sessions with a name, as a column `id` of large integers that may be null. Parameter: name.
-    pub find: &'static str,
-    /// The statement that ends a session, up to its id.
-    pub end: (&'static str, &'static str),
+    pub(super) find: &'static str,
+    /// The statement that ends a session, with `ID` in place of its id.
+    end: &'static str,
 }
 
 impl SessionSql {
@@ -56,28 +55,24 @@ impl SessionSql {
         name: "SELECT set_config('application_name', $1, false)",
         find: "SELECT pid::bigint AS id FROM pg_catalog.pg_stat_activity WHERE datname = current_database() \
                AND usename = current_user AND pid <> pg_backend_pid() AND application_name = $1",
-        end: ("SELECT pg_terminate_backend(", ")"),
+        end: "SELECT pg_terminate_backend(ID)",
     };
     // The server has no names for sessions, but a lock that a session keeps until it ends.
     const MYSQL: Self = Self {
         name: "SELECT GET_LOCK(?, 0)",
         find: "SELECT CAST(IS_USED_LOCK(?) AS SIGNED) AS id",
-        end: ("KILL ", ""),
+        end: "KILL ID",
     };
 
     /// Returns the statement that ends the session `id`.
-    pub fn end_of(&self, id: i64) -> String {
-        let (before, after) = self.end;
-        format!("{before}{id}{after}")
+    pub(super) fn end_of(&self, id: i64) -> String {
+        self.end.replace("ID", &id.to_string())
     }
 }
 
 impl MarkerSql {
-    /// The table of the markers, where nothing else is said.
-    pub const TABLE: &'static str = "BATCH_MARKER";
-
     /// Returns the statements about markers in the table `table`, which may have a schema before its name.
-    pub fn new(dialect: SqlDialect, table: &str) -> Self {
+    pub(super) fn new(dialect: SqlDialect, table: &str) -> Self {
         let place = |number: usize| Placeholder { dialect, number };
         let (one, two, three, four, five) = (place(1), place(2), place(3), place(4), place(5));
         // MySQL compares texts without regard to case, unless the collation says otherwise, and its TEXT ends at 64 KiB.
@@ -126,7 +121,7 @@ impl MarkerSql {
 impl MarkerSql {
     /// Returns the statement that removes the markers of an instance whose keys begin with a text. Parameter: the text. Another repository
     /// may have a job of the same name.
-    pub(crate) fn forget(table: &str, dialect: SqlDialect, beginning: &str, instance: i64) -> String {
+    pub(super) fn forget(table: &str, dialect: SqlDialect, beginning: &str, instance: i64) -> String {
         let (length, text) = (beginning.chars().count(), Placeholder { dialect, number: 1 });
         format!(
             "DELETE FROM {table} WHERE SUBSTR(MARKER_KEY, 1, {length}) = {text} AND STATE LIKE '%\"job_instance\":{instance},%'"
@@ -151,18 +146,12 @@ impl fmt::Display for Placeholder {
 
 /// Returns the first fence of a marker. It is random: an owner of a marker that was removed must not own the one that is created under the same
 /// key.
-pub fn first_fence() -> i64 {
+pub(super) fn first_fence() -> i64 {
     // Positive, with room to be raised.
     i64::try_from(random() >> 2).unwrap_or_default()
 }
 
 /// Returns a name for the session of a marker's owner that no other session has.
-pub fn session_name() -> String {
-    format!("batch-marker {:016x}{:016x}", random(), random())
-}
-
-/// Returns a number that no other process gets: the keys of the first `RandomState` of a thread come from the system, and those after it
-/// differ.
-pub(crate) fn random() -> u64 {
-    RandomState::new().build_hasher().finish()
+pub(super) fn session_name() -> String {
+    format!("batch-marker {}", random_id())
 }

@@ -32,7 +32,7 @@ pub use self::target::NotificationTarget;
 
 pub(crate) use self::observer::NotificationObserver;
 pub(crate) use self::rules::{NotificationRules, event_of_end};
-pub(crate) use self::sender::{Senders, new_id};
+pub(crate) use self::sender::Senders;
 
 /// What a notification is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

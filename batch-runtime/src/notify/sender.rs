@@ -1,8 +1,6 @@
 //! The threads that deliver notifications, one for each target.
 
 use std::collections::HashSet;
-use std::collections::hash_map::RandomState;
-use std::hash::BuildHasher;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -15,6 +13,7 @@ use crate::clock::Clock;
 use crate::ids::{JobExecutionId, JobInstanceId};
 use crate::outage::Outage;
 use crate::parameters::JobParameters;
+use crate::random::random_id;
 use crate::repository::{JobRepository, NextNotification, QueuedNotification, RepositoryError};
 use crate::status::BatchStatus;
 use crate::thread;
@@ -273,7 +272,7 @@ impl Delivery {
     /// Sends a notification of no execution. It is not stored.
     pub(crate) fn send_test(&self) -> Result<(), String> {
         self.send(&Notification {
-            id: new_id(),
+            id: random_id(),
             event: NotificationEvent::Test,
             job: "test".into(),
             instance: JobInstanceId(0),
@@ -284,12 +283,6 @@ impl Delivery {
             detail: super::NotificationDetail::default(),
         })
     }
-}
-
-/// Returns a random id.
-pub(crate) fn new_id() -> String {
-    let [high, low] = [0, 1].map(|half| RandomState::new().hash_one(half));
-    format!("{high:016x}{low:016x}")
 }
 
 #[cfg(test)]

@@ -56,7 +56,7 @@ pub(crate) use store::{
     ArchiveStore, Channel, Holder, JobRepository, JobStore, LaunchStore, Listener, NotificationStore,
     OperatorStore, OverviewStore, PartitionStore, QueueStore, StepStore, WorkerStore,
 };
-pub(crate) use stored_context::{OtherEntries, StoredContext};
+pub(crate) use stored_context::{OtherEntries, StoredContext, ascii_json};
 pub(crate) use url::open;
 pub use url::{MigrationStatus, RepositoryUrl, SpringBatchVersion};
 

@@ -5,12 +5,12 @@
 //! or without the file, only the lease shows it, see `observation.rs`.
 
 use std::fs::{self, File, TryLockError};
-use std::hash::{BuildHasher, RandomState};
 use std::io::{self, ErrorKind, Read, Seek, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
 use super::process;
+use crate::random::random;
 
 /// Marks the name of an owner that holds a lock file.
 const LOCKED: &str = "locked";
@@ -48,7 +48,7 @@ impl Owner {
         let host = gethostname::gethostname()
             .to_string_lossy()
             .replace(['/', '\0'], "-");
-        let nonce = format!("{:016x}", RandomState::new().hash_one(std::process::id()));
+        let nonce = format!("{:016x}", random());
         let lock = directory.as_deref().and_then(|directory| {
             let path = directory.display();
             take_lock(directory, &nonce, mode)

@@ -284,6 +284,13 @@ fn push_escaped(text: &mut String, character: char) {
     }
 }
 
+/// Returns JSON in ASCII, which a database of any encoding stores.
+pub(crate) fn ascii_json(json: &str) -> String {
+    let mut text = String::with_capacity(json.len());
+    push_ascii(&mut text, json);
+    text
+}
+
 /// Appends JSON in ASCII; other characters can only occur in its strings.
 fn push_ascii(text: &mut String, json: &str) {
     for character in json.chars() {

@@ -1,20 +1,13 @@
 //! The databases of sqlx: what the statements of a destination need of them.
 
-use batch_runtime::destination::SqlDialect;
+use batch_runtime::destination::{SqlDialect, SqlValue};
 use sqlx::{Connection, Database, Error};
 
 /// A database of sqlx that a [`SqlxDestination`](crate::SqlxDestination) writes to: `Postgres`, `MySql` or `Sqlite`, each by a feature.
 pub trait SqlxDatabase: Statements {}
 
-/// A parameter of a statement.
-#[derive(Clone, Copy)]
-pub enum Value<'a> {
-    Text(&'a str),
-    Number(i64),
-}
-
-/// The row of a marker: fence, interval, state, session of the owner.
-pub(crate) type MarkerRow = (i64, i64, String, String);
+/// The columns of a marker: fence, interval, state, session of the owner.
+pub(crate) type Columns = (i64, i64, String, String);
 
 /// The statements, each with the types of its database.
 pub trait Statements: Database {
@@ -33,7 +26,7 @@ pub trait Statements: Database {
     fn execute_with(
         connection: &mut Self::Connection,
         statement: &str,
-        values: &[Value<'_>],
+        values: &[SqlValue<'_>],
     ) -> impl Future<Output = Result<u64, Error>> + Send;
 
     /// Selects a marker.
@@ -41,7 +34,7 @@ pub trait Statements: Database {
         connection: &mut Self::Connection,
         select: &str,
         key: &str,
-    ) -> impl Future<Output = Result<Option<MarkerRow>, Error>> + Send;
+    ) -> impl Future<Output = Result<Option<Columns>, Error>> + Send;
 
     /// Selects the ids of the sessions with a name.
     fn select_sessions(
@@ -76,13 +69,13 @@ macro_rules! database {
             async fn execute_with(
                 connection: &mut Self::Connection,
                 statement: &str,
-                values: &[Value<'_>],
+                values: &[SqlValue<'_>],
             ) -> Result<u64, Error> {
                 let mut query = sqlx::query(sqlx::AssertSqlSafe(statement));
                 for value in values {
                     query = match *value {
-                        Value::Text(text) => query.bind(text),
-                        Value::Number(number) => query.bind(number),
+                        SqlValue::Text(text) => query.bind(text),
+                        SqlValue::Number(number) => query.bind(number),
                     };
                 }
                 Ok(query.execute(connection).await?.rows_affected())
@@ -92,7 +85,7 @@ macro_rules! database {
                 connection: &mut Self::Connection,
                 select: &str,
                 key: &str,
-            ) -> Result<Option<MarkerRow>, Error> {
+            ) -> Result<Option<Columns>, Error> {
                 let select = sqlx::query_as(sqlx::AssertSqlSafe(select)).bind(key);
                 select.fetch_optional(connection).await
             }

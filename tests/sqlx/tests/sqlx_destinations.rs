@@ -8,11 +8,12 @@ use std::sync::Mutex;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use batch_runtime::destination::{Advance, AnyDestination, Destination, Marker, MarkerSql, block_on};
+use batch_runtime::destination::{Advance, AnyDestination, Destination, block_on};
 use batch_runtime::prelude::*;
 use batch_runtime::{BatchRuntime, BatchStatus, JobOperator, JobParameters};
 use batch_sqlx::{SqlxDatabase, SqlxDestination};
 use batch_test_servers::{Kind, Server, shared};
+use batch_tests::faulty::Faulty;
 use sqlx::{AssertSqlSafe, Connection, MySql, Pool, Postgres, Sqlite, Transaction};
 
 /// A database, as the tests see it from outside.
@@ -74,9 +75,12 @@ trait Outside: SqlxDatabase {
 
     /// Ends the sessions of the owners of markers.
     fn end_owners(pool: &Pool<Self>) {
-        let sql = MarkerSql::new(Self::DIALECT, MarkerSql::TABLE).sessions.unwrap();
         for id in Self::owners(pool).iter().flat_map(|name| Self::ids(pool, name)) {
-            Self::outside(pool, &sql.end_of(id.trim().parse().unwrap()));
+            let end = match Self::SERVER {
+                Some(Kind::Postgres) => format!("SELECT pg_terminate_backend({id})"),
+                _ => format!("KILL {id}"),
+            };
+            Self::outside(pool, &end);
         }
     }
 }
@@ -89,101 +93,29 @@ fn url_of_sqlx(server: &Server) -> String {
 /// The server that the fault `crash` crashes.
 static CRASHING: Mutex<Option<Server>> = Mutex::new(None);
 
-/// A destination with a fault at the commit of an interval.
-struct Faulty<DB: Outside> {
-    inner: SqlxDestination<DB>,
-    pool: Pool<DB>,
-    fault: String,
-    lost: bool,
-    /// The interval that it has committed last.
-    interval: i64,
-}
-
-impl<DB: Outside> Faulty<DB> {
-    fn new(url: &str, fault: &str) -> Self {
-        let pool = DB::pool(url);
-        Self {
-            inner: SqlxDestination::new(pool.clone()),
-            pool,
-            fault: fault.to_owned(),
-            lost: false,
-            interval: 0,
+/// Returns the destination of a database, with a fault: `end` ends the sessions of the owners, `crash` the server, and `take` takes the marker.
+fn faulty<DB: Outside>(url: &str, fault: &str) -> Faulty<SqlxDestination<DB>> {
+    let pool = DB::pool(url);
+    let destination = SqlxDestination::new(pool.clone());
+    let (fault, deed) = match fault {
+        "end in a write" => ("act:write", "end"),
+        "end in a commit" => ("act:commit", "end"),
+        "crash" => ("act:commit", "crash"),
+        "take" => ("act:between", "take"),
+        other => (other, ""),
+    };
+    let act = move |inner: &mut SqlxDestination<DB>, key: Option<&str>| {
+        match deed {
+            "end" => {
+                Destination::transaction(inner)?;
+                DB::end_owners(&pool);
+            }
+            "crash" => CRASHING.lock().unwrap().as_mut().unwrap().crash(),
+            _ => drop(SqlxDestination::new(pool.clone()).claim(key.unwrap())?),
         }
-    }
-
-    /// Returns whether the fault is this one, in the second interval. It happens once.
-    fn strikes(&mut self, fault: &str) -> bool {
-        let strikes = self.fault == fault && self.interval == 1;
-        if strikes {
-            self.fault.clear();
-        }
-        strikes
-    }
-}
-
-impl<DB: Outside> Destination for Faulty<DB> {
-    type Transaction = Transaction<'static, DB>;
-    const HAS_SAVEPOINTS: bool = true;
-
-    fn claim(&mut self, key: &str) -> Result<Marker, BatchError> {
-        self.lost = false;
-        self.inner.claim(key)
-    }
-    fn transaction(&mut self) -> Result<&mut Self::Transaction, BatchError> {
-        if self.strikes("write") {
-            self.inner.transaction()?;
-            DB::end_owners(&self.pool);
-        }
-        self.inner.transaction()
-    }
-    fn commit(&mut self, advance: &Advance<'_>) -> Result<bool, BatchError> {
-        if self.strikes("before") {
-            self.inner.roll_back();
-            return Err(BatchError::msg("the commit is lost"));
-        }
-        if self.strikes("ended") {
-            DB::end_owners(&self.pool);
-        }
-        if self.strikes("crash") {
-            let mut server = CRASHING.lock().unwrap();
-            server.as_mut().unwrap().crash();
-        }
-        if self.strikes("taken") {
-            self.inner.roll_back();
-            SqlxDestination::new(self.pool.clone()).claim(advance.key)?;
-        }
-        let committed = self.inner.commit(advance)?;
-        if self.strikes("after") {
-            return Err(BatchError::msg("the answer is lost"));
-        }
-        if self.strikes("connection") {
-            self.lost = true;
-            return Err(BatchError::msg("the connection is lost"));
-        }
-        self.interval = advance.to;
-        Ok(committed)
-    }
-    fn commit_unmarked(&mut self) -> Result<(), BatchError> {
-        self.inner.commit_unmarked()
-    }
-    fn roll_back(&mut self) {
-        self.inner.roll_back();
-    }
-    fn set_savepoint(&mut self) -> Result<(), BatchError> {
-        self.inner.set_savepoint()
-    }
-    fn release_savepoint(&mut self) -> Result<(), BatchError> {
-        self.inner.release_savepoint()
-    }
-    fn undo_to_savepoint(&mut self) -> Result<(), BatchError> {
-        self.inner.undo_to_savepoint()
-    }
-    fn is_lost(&mut self) -> bool {
-        self.lost || self.inner.is_lost()
-    }
-    fn remove(&mut self, key: &str, fence: i64) -> Result<(), BatchError> {
-        self.inner.remove(key, fence)
-    }
+        Ok(())
+    };
+    Faulty::new(destination, fault, act)
 }
 
 /// Reads the numbers to 7, and logs where it begins.
@@ -199,8 +131,8 @@ impl Numbers {
     #[open]
     fn open(&mut self, checkpoint: Option<u64>) {
         self.last = checkpoint.unwrap_or(0);
-        let begun = fs::read_to_string(&self.log).unwrap_or_default();
-        fs::write(&self.log, format!("{begun}{} ", self.last)).unwrap();
+        let earlier = fs::read_to_string(&self.log).unwrap_or_default();
+        fs::write(&self.log, format!("{earlier}{} ", self.last)).unwrap();
     }
     #[read_item]
     fn read(&mut self) -> Option<u64> {
@@ -253,8 +185,8 @@ macro_rules! database {
         #[item_writer($name)]
         impl $writer {
             #[destination]
-            fn ledger(&self) -> Faulty<$database> {
-                Faulty::new(&self.url, &self.fault)
+            fn ledger(&self) -> Faulty<SqlxDestination<$database>> {
+                faulty(&self.url, &self.fault)
             }
 
             #[write_items]
@@ -380,11 +312,11 @@ fn commits_once<DB: Outside>() {
         // They are not, because the destination has them.
         ("after", true, "0 6 "),
         ("connection", false, "0 6 "),
-        ("write", false, "0 3 "),
-        ("ended", false, "0 3 "),
-        ("taken", false, "0 3 "),
+        ("end in a write", false, "0 3 "),
+        ("end in a commit", false, "0 3 "),
+        ("take", false, "0 3 "),
     ] {
-        if ["write", "ended"].contains(&fault) && DB::SERVER.is_none() {
+        if fault.starts_with("end") && DB::SERVER.is_none() {
             continue;
         }
         let context = format!("{fault}, {}", DB::WRITER);
@@ -511,7 +443,7 @@ fn ended_by_the_writer<DB: Outside>() {
         assert!(error.contains("had ended before its commit"), "{error}");
         assert!(!destination.is_lost());
         destination.roll_back();
-        // A transaction of its own may be nested in it.
+        // A transaction may be nested in it.
         insert(&mut destination, 2);
         let tx = destination.transaction().unwrap();
         let mut nested = block_on(tx.begin()).unwrap();

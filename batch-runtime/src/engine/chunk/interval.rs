@@ -240,10 +240,10 @@ impl ChunkRunner<'_> {
         }
     }
 
-    /// Commits the data with the counters and the checkpoints, after those of the destination, and with the end of a partition that has nothing left to do. Renews the
-    /// lease when it is time.
+    /// Commits the destination, if the writer has one, and then the data with the counters and the checkpoints, and with the end of a
+    /// partition that has nothing left to do. Renews the lease when it is time.
     fn commit(
-        &self,
+        &mut self,
         interval: &mut Interval<'_, '_>,
         end: IntervalEnd,
         counters: StepCounters,
@@ -304,12 +304,12 @@ impl ChunkRunner<'_> {
     /// Commits the items and the marker in the destination, if the writer has one.
     // Spec: MARK-04
     fn commit_destination(
-        &self,
+        &mut self,
         interval: &mut Interval<'_, '_>,
         side_writes: &SideWrites,
         counters: StepCounters,
     ) -> Result<(), RolledBack> {
-        let Some(marked) = &self.marked else {
+        let Some(marked) = &mut self.marked else {
             return Ok(());
         };
         let committing = Committing {

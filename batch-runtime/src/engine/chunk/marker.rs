@@ -13,9 +13,12 @@ use super::interval_state::{Interval, RolledBack};
 use crate::checkpoint::CheckpointInfo;
 use crate::error::BatchError;
 use crate::execution::{JobExecutionId, StepCounters, StepExecution, StepExecutionId};
-use crate::marker::{Advance, AnyDestination, Marker, MarkerSql, marker_key, random};
+use crate::marker::{Advance, AnyDestination, Marker, Markers, marker_key};
 use crate::observer::JobEventKind;
-use crate::repository::{ChunkCommit, DataChanges, PartitionReport, RepositoryError, SideWrites, StepState};
+use crate::random::random_id;
+use crate::repository::{
+    ChunkCommit, DataChanges, PartitionReport, RepositoryError, SideWrites, StepState, ascii_json,
+};
 use crate::status::BatchStatus;
 
 /// The version of the form of [`MarkerState`].
@@ -33,6 +36,8 @@ pub(crate) struct Marked {
 struct Claimed {
     key: String,
     fence: i64,
+    /// Where the marker is.
+    at: Position,
 }
 
 /// The repository's side of a marker, in the state of the step.
@@ -132,8 +137,15 @@ impl IntervalCounters {
 impl Position {
     fn begin() -> Self {
         Self {
-            lineage: format!("{:016x}{:016x}", random(), random()),
+            lineage: random_id(),
             interval: 0,
+        }
+    }
+
+    fn next(&self) -> Self {
+        Self {
+            lineage: self.lineage.clone(),
+            interval: self.interval + 1,
         }
     }
 
@@ -164,7 +176,7 @@ enum Found {
 
 fn compare(here: &Position, interval: i64, state: Option<&MarkerState>) -> Found {
     match state {
-        None if here.interval == 0 => Found::Outdated,
+        None if here.interval == 0 && interval == 0 => Found::Outdated,
         None => Found::Apart,
         Some(state) if state.lineage == here.lineage => match interval - here.interval {
             0 => Found::Equal,
@@ -252,6 +264,13 @@ impl Marked {
         self.destination = destination;
     }
 
+    /// Rolls back what a failed claim has left.
+    pub(super) fn roll_back(&mut self) {
+        if let Some(destination) = &mut self.destination {
+            destination.get().roll_back();
+        }
+    }
+
     /// Returns whether a failed write can be undone alone.
     pub(super) fn has_savepoints(&mut self) -> bool {
         self.destination
@@ -261,27 +280,9 @@ impl Marked {
 
     /// Becomes the owner of the marker, and sets the repository to it if the destination has committed one interval more. No
     /// earlier owner can commit anything from then on. Waits for `patience` while the destination cannot be reached. Returns the size of
-    /// the interval that the repository has committed.
+    /// the interval that the repository has committed. After an error, [`roll_back`](Self::roll_back) has to follow.
     // Spec: MARK-05, MARK-06, MARK-07
     pub(super) fn claim(
-        &mut self,
-        writer: &Bound,
-        env: StepEnv<'_>,
-        step: &mut StepExecution,
-        state: &mut StepState,
-        patience: Duration,
-    ) -> Result<Option<IntervalSize>, Interrupt> {
-        let claimed = self.claim_marker(writer, env, step, state, patience);
-        if claimed.is_err()
-            && let Some(destination) = &mut self.destination
-        {
-            // The end of the step is recorded next, on the same database perhaps.
-            destination.get().roll_back();
-        }
-        claimed
-    }
-
-    fn claim_marker(
         &mut self,
         writer: &Bound,
         env: StepEnv<'_>,
@@ -312,27 +313,33 @@ impl Marked {
         let instance = instance.ok_or(RepositoryError::Fault)?;
         let key = marker_key(&instance.job_name, &instance.job_key, &step.step_name);
         let marker = claim_patiently(writer, env, destination, &key, patience)?;
-        let claimed = Claimed {
+        let mut claimed = Claimed {
             key,
             fence: marker.fence,
+            at: here,
         };
         let stored = MarkerState::parse(&marker)?;
-        let found = match compare(&here, marker.interval, stored.as_ref()) {
+        let found = match compare(&claimed.at, marker.interval, stored.as_ref()) {
             Found::Other if is_known(env, &marker, stored.as_ref())? => Found::Outdated,
             found => found,
         };
         let committed = match (found, &stored) {
             (Found::Equal, _) => None,
             (Found::OneAhead, Some(stored)) => {
-                roll_forward(env, step, state, &here, stored)?;
+                let next = claimed.at.next();
+                roll_forward(env, step, state, &next, stored)?;
+                claimed.at = next;
                 Some(stored.counters.size())
             }
             (Found::Outdated, _) => {
-                let first = MarkerState::at_beginning(&here, env, step);
-                claimed.move_to(writer, destination, marker.interval, &here, &first)?;
-                None
+                let first = MarkerState::at_beginning(&claimed.at, env, step).encode()?;
+                let advance = claimed.advance(marker.interval, &claimed.at, &first);
+                match writer.call("destination", || destination.get().commit(&advance))? {
+                    true => None,
+                    false => return Err(claimed.superseded().into()),
+                }
             }
-            _ => return Err(claimed.mismatch(&here, &marker, stored.as_ref(), env).into()),
+            _ => return Err(claimed.mismatch(&marker, stored.as_ref(), env).into()),
         };
         self.claimed = Some(claimed);
         Ok(committed)
@@ -341,7 +348,7 @@ impl Marked {
     /// Commits the items and the marker.
     // Spec: MARK-04, MARK-08
     pub(super) fn commit(
-        &self,
+        &mut self,
         writer: &Bound,
         env: StepEnv<'_>,
         interval: &mut Interval<'_, '_>,
@@ -356,27 +363,16 @@ impl Marked {
             ))
             .into());
         }
-        let Some(claimed) = &self.claimed else {
+        let Some(claimed) = &mut self.claimed else {
             let destination = interval.tx.destination_mut();
             let committed = destination.map_or(Ok(()), |destination| {
                 writer.call("destination", || destination.get().commit_unmarked())
             });
             return Ok(committed?);
         };
-        let before = Position::of(interval.state)?.ok_or(RepositoryError::Fault)?;
-        let next = Position {
-            interval: before.interval + 1,
-            ..before.clone()
-        };
-        let state = MarkerState::at_end(&next, env, interval, committing);
-        let state = serde_json::to_string(&state).map_err(|error| Failure::new(error.to_string()))?;
-        let advance = Advance {
-            key: &claimed.key,
-            fence: claimed.fence,
-            from: before.interval,
-            to: next.interval,
-            state: &state,
-        };
+        let next = claimed.at.next();
+        let state = MarkerState::at_end(&next, env, interval, committing).encode()?;
+        let advance = claimed.advance(claimed.at.interval, &next, &state);
         // A process that was suspended may have lost its step to one that does not use this marker.
         env.running.ensure_owned(env.repository)?;
         let destination = interval.tx.destination_mut().ok_or(RepositoryError::Fault)?;
@@ -388,6 +384,7 @@ impl Marked {
             return Err(claimed.superseded().into());
         }
         interval.state.marker = Some(next.encode()?);
+        claimed.at = next;
         Ok(())
     }
 
@@ -413,6 +410,11 @@ impl Marked {
 }
 
 impl MarkerState {
+    fn encode(&self) -> Result<String, Failure> {
+        let json = serde_json::to_string(self).map_err(|error| Failure::new(error.to_string()))?;
+        Ok(ascii_json(&json))
+    }
+
     fn at_beginning(here: &Position, env: StepEnv<'_>, step: &StepExecution) -> Self {
         Self {
             version: VERSION,
@@ -460,26 +462,13 @@ impl MarkerState {
 }
 
 impl Claimed {
-    /// Lets the marker begin again.
-    fn move_to(
-        &self,
-        writer: &Bound,
-        destination: &mut AnyDestination,
-        from: i64,
-        here: &Position,
-        state: &MarkerState,
-    ) -> Result<(), Failure> {
-        let state = serde_json::to_string(state).map_err(|error| Failure::new(error.to_string()))?;
-        let advance = Advance {
+    fn advance<'a>(&'a self, from: i64, to: &Position, state: &'a str) -> Advance<'a> {
+        Advance {
             key: &self.key,
             fence: self.fence,
             from,
-            to: here.interval,
-            state: &state,
-        };
-        match writer.call("destination", || destination.get().commit(&advance))? {
-            true => Ok(()),
-            false => Err(self.superseded()),
+            to: to.interval,
+            state,
         }
     }
 
@@ -492,13 +481,7 @@ impl Claimed {
 
     /// Returns the failure for a marker that the repository cannot continue.
     // Spec: MARK-07
-    fn mismatch(
-        &self,
-        here: &Position,
-        marker: &Marker,
-        stored: Option<&MarkerState>,
-        env: StepEnv<'_>,
-    ) -> Failure {
+    fn mismatch(&self, marker: &Marker, stored: Option<&MarkerState>, env: StepEnv<'_>) -> Failure {
         let instance = env.running.lease.instance_id;
         let there = match stored {
             None => "the destination has no marker of this step".to_owned(),
@@ -512,9 +495,9 @@ impl Claimed {
              repository runs the same job there. Nothing was read or written.\n\
              To continue, restore the other database to the same moment. Or compare what the destination holds with the input, abandon this \
              instance, delete the row `{}` from the table {} (unless the program names another one), and start a new instance for the rest",
-            here.interval,
+            self.at.interval,
             self.key,
-            MarkerSql::TABLE,
+            Markers::TABLE,
         ))
     }
 }
@@ -558,23 +541,18 @@ fn is_known(env: StepEnv<'_>, marker: &Marker, stored: Option<&MarkerState>) -> 
     }))
 }
 
-/// Commits an interval in the repository that the destination has committed.
+/// Commits the interval that the destination has committed, and the repository has not.
 // Spec: MARK-06
 fn roll_forward(
     env: StepEnv<'_>,
     step: &mut StepExecution,
     state: &mut StepState,
-    here: &Position,
+    to: &Position,
     stored: &MarkerState,
 ) -> Result<(), Interrupt> {
     let mut next = state.clone();
     stored.apply(&mut next);
-    let interval = here.interval + 1;
-    let reached = Position {
-        interval,
-        ..here.clone()
-    };
-    next.marker = Some(reached.encode()?);
+    next.marker = Some(to.encode()?);
     let before = step.counters;
     let counters = stored.counters.added_to(before);
     #[cfg(debug_assertions)]
@@ -586,7 +564,7 @@ fn roll_forward(
     store(env, step, &next, counters, &side_writes)?;
     tracing::info!(
         step = step.step_name,
-        interval,
+        interval = to.interval,
         "the destination had committed one interval more than the repository, which has caught up"
     );
     *state = next;

@@ -62,8 +62,6 @@ pub(crate) struct ChunkRunner<'a> {
     lists: Lists,
     writer: Box<dyn ItemWriter>,
     writer_is_open: bool,
-    /// True once the writer was asked for its destination.
-    asked_for_destination: bool,
     /// The writer's destination, if it has one.
     marked: Option<Marked>,
     /// Only for the checkpoint policy `custom`.
@@ -111,7 +109,6 @@ impl<'a> ChunkRunner<'a> {
             lists: Lists::new(chunk.write_batch, chunk.transactional),
             writer,
             writer_is_open: false,
-            asked_for_destination: false,
             marked: None,
             algorithm,
             faults: Faults {
@@ -133,6 +130,7 @@ impl<'a> ChunkRunner<'a> {
         mut state: StepState,
         listeners: &mut ChunkListeners<'_>,
     ) -> Result<BodyEnd, Interrupt> {
+        self.ask_for_destination()?;
         let opened = self.open(step, &mut state, Duration::ZERO);
         let result = opened.and_then(|()| self.intervals(step, &mut state, listeners));
         self.close();
@@ -169,25 +167,31 @@ impl<'a> ChunkRunner<'a> {
         Ok(self.open_writer(state)?)
     }
 
-    /// Asks the writer for its destination, once, and claims the marker there.
-    // Spec: MARK-03, MARK-05
+    /// Asks the writer for its destination.
+    // Spec: MARK-03
+    fn ask_for_destination(&mut self) -> Result<(), Failure> {
+        let writer = &mut self.writer;
+        let destination = self.chunk.writer.call("destination", || writer.destination())?;
+        if let Some(destination) = destination {
+            let marked = self.marked.insert(Marked::new(destination));
+            self.undoable = marked.has_savepoints();
+            self.lists = Lists::new(self.chunk.write_batch, self.undoable);
+        }
+        Ok(())
+    }
+
+    /// Claims the marker in the destination, if there is one.
+    // Spec: MARK-05
     fn claim_marker(
         &mut self,
         step: &mut StepExecution,
         state: &mut StepState,
         patience: Duration,
     ) -> Result<(), Interrupt> {
-        if !std::mem::replace(&mut self.asked_for_destination, true) {
-            let writer = &mut self.writer;
-            let destination = self.chunk.writer.call("destination", || writer.destination())?;
-            self.marked = destination.map(Marked::new);
-            if let Some(marked) = &mut self.marked {
-                self.undoable = marked.has_savepoints();
-                self.lists = Lists::new(self.chunk.write_batch, self.undoable);
-            }
-        }
         if let Some(marked) = &mut self.marked {
-            let committed = marked.claim(&self.chunk.writer, self.env, step, state, patience)?;
+            let claimed = marked.claim(&self.chunk.writer, self.env, step, state, patience);
+            // The end of the step is recorded next, on the same database perhaps.
+            let committed = claimed.inspect_err(|_| marked.roll_back())?;
             if let Some(IntervalSize { inputs, results }) = committed {
                 self.faults.budget.commit(inputs, results);
             }

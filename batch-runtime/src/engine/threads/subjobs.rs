@@ -359,7 +359,7 @@ struct Waiting {
     payloads: Vec<Payload>,
     /// The number of those that a rollback of a chunk does not discard.
     kept: usize,
-    /// Those of the chunk that was rolled back last: a destination may have committed it.
+    /// The payloads of the chunk that was rolled back last: a destination may have committed it.
     in_doubt: Option<Vec<Payload>>,
 }
 

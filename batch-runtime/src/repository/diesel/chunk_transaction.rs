@@ -192,7 +192,7 @@ impl ChunkTransaction {
         TypeId::of::<T>() != TypeId::of::<Self>()
     }
 
-    /// Returns what `#[write_items]` takes as its second parameter: this transaction, or that of the destination. Called by generated
+    /// Returns what `#[write_items]` takes as its second parameter: this transaction, or the destination's. Called by generated
     /// code.
     #[doc(hidden)]
     pub fn part<T: 'static>(&mut self) -> std::result::Result<&mut T, BatchError> {

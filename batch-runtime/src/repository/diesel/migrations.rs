@@ -117,8 +117,8 @@ impl Catalog {
         self.is_sequence("STEP_EXECUTION_SEQ")
     }
 
-    /// Returns whether the creation of the tables of 4.3 was interrupted: their script creates this one last. MySQL commits each of them. Those of
-    /// Spring Batch have no list of migrations before they are complete.
+    /// Returns whether the creation of the tables of 4.3 was interrupted: their script creates this one last. MySQL commits each of them. The
+    /// tables of Spring Batch have no list of migrations before they are complete.
     fn is_unfinished(&self) -> bool {
         self.has_table(LIST_OF_MIGRATIONS) && !self.has_table("BATCH_JOB_SEQ")
     }

@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use crate::clock::Timestamp;
 use crate::ids::{JobExecutionId, JobInstanceId};
-use crate::notify::{self, NotificationDetail, NotificationEvent};
+use crate::notify::{NotificationDetail, NotificationEvent};
+use crate::random::random_id;
 
 /// A notification to be queued for one target.
 #[derive(Clone, Debug)]
@@ -29,7 +30,7 @@ impl NewNotification {
         detail: &NotificationDetail,
     ) -> Self {
         Self {
-            id: notify::new_id(),
+            id: random_id(),
             target: target.to_owned(),
             event,
             job: job.to_owned(),

@@ -1,0 +1,14 @@
+//! Random numbers, from the keys that the standard library takes from the system for its hash tables.
+
+use std::hash::{BuildHasher, RandomState};
+
+/// Returns a random number.
+pub(crate) fn random() -> u64 {
+    // The keys belong to the thread: those of a process that was forked are the same.
+    RandomState::new().hash_one(std::process::id())
+}
+
+/// Returns a random id of 32 hexadecimal digits.
+pub(crate) fn random_id() -> String {
+    format!("{:016x}{:016x}", random(), random())
+}
