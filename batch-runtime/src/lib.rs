@@ -231,7 +231,7 @@ pub mod destination {
     pub use crate::async_runtime::block_on;
     pub use crate::marker::{
         Advance, AnyDestination, ConnectError, Destination, DestinationReturn, Marker, MarkerRow, Markers,
-        SqlDestination, SqlDialect, SqlValue, TransactionEnd,
+        SavepointWords, SessionSql, SqlDestination, SqlDialect, SqlValue, TransactionEnd,
     };
     pub use crate::repository::DatabaseDestination;
 }

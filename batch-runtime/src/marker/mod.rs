@@ -6,7 +6,7 @@ mod sql;
 mod sql_destination;
 
 pub use erased::{AnyDestination, DestinationReturn};
-pub use sql::SqlDialect;
+pub use sql::{SavepointWords, SessionSql, SqlDialect};
 pub use sql_destination::{ConnectError, MarkerRow, Markers, SqlDestination, SqlValue, TransactionEnd};
 pub(crate) use sql_destination::{create_table, forget};
 

@@ -1,26 +1,152 @@
 //! The statements about markers in a database.
 
-use std::fmt;
-
 use crate::random::{random, random_id};
 
-/// A database as far as the statements about markers depend on it.
+/// A database as far as the statements about markers depend on it. A client of another one names what differs from these.
+///
+/// ```
+/// use batch_runtime::destination::SqlDialect;
+///
+/// const H2: SqlDialect = SqlDialect { state_type: "CLOB", sessions: None, numbered_parameters: false, ..SqlDialect::POSTGRES };
+/// ```
+// Spec: MARK-02
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum SqlDialect {
+pub struct SqlDialect {
+    /// Begins a transaction that writes; empty if the client needs no statement for that.
+    pub begin: &'static str,
+    /// Whether the parameters of a statement are `$1`, `$2` and so on. Else each is `?`.
+    pub numbered_parameters: bool,
+    /// The words before the name of a table that is created, if it is not there. Without such words, an error that it is there is ignored.
+    pub create_table: &'static str,
+    /// The type of texts of at most 250 characters, which are compared with regard to case.
+    pub key_type: &'static str,
+    /// The type of texts of any length.
+    pub state_type: &'static str,
+    /// The type of integers of 64 bits.
+    pub number_type: &'static str,
+    /// What follows the columns of a table.
+    pub table_options: &'static str,
+    /// The words about savepoints.
+    pub savepoints: SavepointWords,
+    /// The statements about sessions; `None` where the database is a file, or the user of a program may not end a session.
+    pub sessions: Option<SessionSql>,
+}
+
+/// The words before the name of a savepoint.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SavepointWords {
+    /// Sets it.
+    pub set: &'static str,
+    /// Releases it; empty where the end of the transaction does it. Then a `COMMIT` of a writer goes unnoticed.
+    pub release: &'static str,
+    /// Undoes what has followed it.
+    pub undo: &'static str,
+}
+
+/// The statements about the session of a marker's owner. A process that is suspended in a transaction keeps its locks, so a new owner ends
+/// the session of the previous one, as a takeover of a repository does.
+// Spec: MARK-11, D-94
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SessionSql {
+    /// Names this session. Parameter: name, of at most 60 characters.
+    pub name: &'static str,
+    /// Selects the ids of the sessions with a name, as a column `id` of large integers that may be null. Parameter: name.
+    pub find: &'static str,
+    /// The statement that ends a session, with `ID` in place of its id.
+    pub end: &'static str,
+}
+
+impl SavepointWords {
+    /// The words of the standard.
+    pub const STANDARD: Self = Self {
+        set: "SAVEPOINT",
+        release: "RELEASE SAVEPOINT",
+        undo: "ROLLBACK TO SAVEPOINT",
+    };
+}
+
+impl SqlDialect {
     /// PostgreSQL.
-    Postgres,
-    /// MySQL and MariaDB.
-    Mysql,
+    pub const POSTGRES: Self = Self {
+        begin: "BEGIN",
+        numbered_parameters: true,
+        create_table: "CREATE TABLE IF NOT EXISTS",
+        key_type: "VARCHAR(250)",
+        state_type: "TEXT",
+        number_type: "BIGINT",
+        table_options: "",
+        savepoints: SavepointWords::STANDARD,
+        sessions: Some(SessionSql {
+            name: "SELECT set_config('application_name', ?, false)",
+            find: "SELECT pid::bigint AS id FROM pg_catalog.pg_stat_activity WHERE datname = current_database() \
+                   AND usename = current_user AND pid <> pg_backend_pid() AND application_name = ?",
+            end: "SELECT pg_terminate_backend(ID)",
+        }),
+    };
+
+    /// MySQL and MariaDB, which compare texts without regard to case, unless the collation says otherwise, and whose TEXT ends at 64 KiB.
+    pub const MYSQL: Self = Self {
+        numbered_parameters: false,
+        key_type: "VARCHAR(250) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin",
+        state_type: "LONGTEXT CHARACTER SET utf8mb4",
+        table_options: " ENGINE=InnoDB",
+        // The server has no names for sessions, but a lock that a session keeps until it ends.
+        sessions: Some(SessionSql {
+            name: "SELECT GET_LOCK(?, 0)",
+            find: "SELECT CAST(IS_USED_LOCK(?) AS SIGNED) AS id",
+            end: "KILL ID",
+        }),
+        ..Self::POSTGRES
+    };
+
     /// SQLite.
-    Sqlite,
+    pub const SQLITE: Self = Self {
+        // A transaction that reads first could not wait for the right to write.
+        begin: "BEGIN IMMEDIATE",
+        numbered_parameters: false,
+        sessions: None,
+        ..Self::POSTGRES
+    };
+
+    /// Returns a statement, whose parameters are `?`, as the database takes it.
+    fn with_parameters(&self, statement: &str) -> String {
+        let mut parts = statement.split('?');
+        let mut numbered = parts.next().unwrap_or_default().to_owned();
+        for (index, part) in parts.enumerate() {
+            match self.numbered_parameters {
+                true => numbered.push_str(&format!("${}", index + 1)),
+                false => numbered.push('?'),
+            }
+            numbered.push_str(part);
+        }
+        numbered
+    }
+}
+
+impl SavepointWords {
+    pub(super) fn set(&self, name: &str) -> String {
+        format!("{} {name}", self.set)
+    }
+
+    /// Returns the statement that releases a savepoint, if there is one.
+    pub(super) fn release(&self, name: &str) -> Option<String> {
+        (!self.release.is_empty()).then(|| format!("{} {name}", self.release))
+    }
+
+    /// Returns the statements that undo what has followed a savepoint, and release it.
+    pub(super) fn undo(&self, name: &str) -> String {
+        let undo = format!("{} {name}", self.undo);
+        match self.release(name) {
+            Some(release) => format!("{undo}; {release}"),
+            None => undo,
+        }
+    }
 }
 
 /// The statements about markers. [`SqlDestination`](super::SqlDestination) executes them.
 // Spec: MARK-02
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct MarkerSql {
-    /// Begins a transaction that writes.
-    pub(super) begin: &'static str,
     /// Creates the table, if it is not there.
     pub(super) create: String,
     /// Selects the fence, the interval, the state and the session of the owner. Parameter: key.
@@ -33,114 +159,53 @@ pub(crate) struct MarkerSql {
     pub(super) advance: String,
     /// Removes a marker. Parameters: key, fence.
     pub(super) remove: String,
-    /// The statements about sessions; `None` where the database is a file.
-    pub(super) sessions: Option<SessionSql>,
-}
-
-/// The statements about the session of a marker's owner. A process that is suspended in a transaction keeps its locks, so a new owner ends
-/// the session of the previous one, as a takeover of a repository does.
-// Spec: MARK-11, D-94
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct SessionSql {
-    /// Names this session. Parameter: name, of at most 60 characters.
-    pub(super) name: &'static str,
-    /// Selects the ids of the sessions with a name, as a column `id` of large integers that may be null. Parameter: name.
-    pub(super) find: &'static str,
-    /// The statement that ends a session, with `ID` in place of its id.
-    end: &'static str,
-}
-
-impl SessionSql {
-    const POSTGRES: Self = Self {
-        name: "SELECT set_config('application_name', $1, false)",
-        find: "SELECT pid::bigint AS id FROM pg_catalog.pg_stat_activity WHERE datname = current_database() \
-               AND usename = current_user AND pid <> pg_backend_pid() AND application_name = $1",
-        end: "SELECT pg_terminate_backend(ID)",
-    };
-    // The server has no names for sessions, but a lock that a session keeps until it ends.
-    const MYSQL: Self = Self {
-        name: "SELECT GET_LOCK(?, 0)",
-        find: "SELECT CAST(IS_USED_LOCK(?) AS SIGNED) AS id",
-        end: "KILL ID",
-    };
-
-    /// Returns the statement that ends the session `id`.
-    pub(super) fn end_of(&self, id: i64) -> String {
-        self.end.replace("ID", &id.to_string())
-    }
+    /// Names this session, and finds those with a name; `None` without [`SqlDialect::sessions`].
+    pub(super) sessions: Option<(String, String)>,
 }
 
 impl MarkerSql {
     /// Returns the statements about markers in the table `table`, which may have a schema before its name.
-    pub(super) fn new(dialect: SqlDialect, table: &str) -> Self {
-        let place = |number: usize| Placeholder { dialect, number };
-        let (one, two, three, four, five) = (place(1), place(2), place(3), place(4), place(5));
-        // MySQL compares texts without regard to case, unless the collation says otherwise, and its TEXT ends at 64 KiB.
-        let (key, text, options) = match dialect {
-            SqlDialect::Postgres | SqlDialect::Sqlite => ("VARCHAR(250)", "TEXT", ""),
-            SqlDialect::Mysql => (
-                "VARCHAR(250) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin",
-                "LONGTEXT CHARACTER SET utf8mb4",
-                " ENGINE=InnoDB",
-            ),
-        };
+    pub(super) fn new(dialect: &SqlDialect, table: &str) -> Self {
+        let SqlDialect {
+            create_table,
+            key_type,
+            state_type,
+            number_type,
+            table_options,
+            ..
+        } = dialect;
+        let with = |statement: String| dialect.with_parameters(&statement);
+        let named = |sessions: SessionSql| (with(sessions.name.to_owned()), with(sessions.find.to_owned()));
         Self {
-            begin: match dialect {
-                SqlDialect::Postgres | SqlDialect::Mysql => "BEGIN",
-                // A transaction that reads first could not wait for the right to write.
-                SqlDialect::Sqlite => "BEGIN IMMEDIATE",
-            },
             create: format!(
-                "CREATE TABLE IF NOT EXISTS {table} (MARKER_KEY {key} NOT NULL PRIMARY KEY, FENCE BIGINT NOT NULL, \
-                 INTERVAL_NUMBER BIGINT NOT NULL, STATE {text} NOT NULL, SESSION_NAME VARCHAR(60) NOT NULL){options}"
+                "{create_table} {table} (MARKER_KEY {key_type} NOT NULL PRIMARY KEY, FENCE {number_type} NOT NULL, \
+                 INTERVAL_NUMBER {number_type} NOT NULL, STATE {state_type} NOT NULL, SESSION_NAME VARCHAR(60) NOT NULL){table_options}"
             ),
-            select: format!(
+            select: with(format!(
                 "SELECT FENCE AS fence, INTERVAL_NUMBER AS interval_number, STATE AS state, SESSION_NAME AS session_name \
-                 FROM {table} WHERE MARKER_KEY = {one}"
-            ),
-            raise: format!(
-                "UPDATE {table} SET FENCE = FENCE + 1, SESSION_NAME = {one} WHERE MARKER_KEY = {two}"
-            ),
-            insert: format!(
-                "INSERT INTO {table} (MARKER_KEY, INTERVAL_NUMBER, STATE, SESSION_NAME, FENCE) VALUES ({one}, 0, '-', {two}, {three})"
-            ),
-            advance: format!(
-                "UPDATE {table} SET INTERVAL_NUMBER = {one}, STATE = {two} WHERE MARKER_KEY = {three} AND FENCE = {four} \
-                 AND INTERVAL_NUMBER = {five}"
-            ),
-            remove: format!("DELETE FROM {table} WHERE MARKER_KEY = {one} AND FENCE = {two}"),
-            sessions: match dialect {
-                SqlDialect::Postgres => Some(SessionSql::POSTGRES),
-                SqlDialect::Mysql => Some(SessionSql::MYSQL),
-                SqlDialect::Sqlite => None,
-            },
+                 FROM {table} WHERE MARKER_KEY = ?"
+            )),
+            raise: with(format!(
+                "UPDATE {table} SET FENCE = FENCE + 1, SESSION_NAME = ? WHERE MARKER_KEY = ?"
+            )),
+            insert: with(format!(
+                "INSERT INTO {table} (MARKER_KEY, INTERVAL_NUMBER, STATE, SESSION_NAME, FENCE) VALUES (?, 0, '-', ?, ?)"
+            )),
+            advance: with(format!(
+                "UPDATE {table} SET INTERVAL_NUMBER = ?, STATE = ? WHERE MARKER_KEY = ? AND FENCE = ? AND INTERVAL_NUMBER = ?"
+            )),
+            remove: with(format!("DELETE FROM {table} WHERE MARKER_KEY = ? AND FENCE = ?")),
+            sessions: dialect.sessions.map(named),
         }
     }
-}
 
-impl MarkerSql {
     /// Returns the statement that removes the markers of an instance whose keys begin with a text. Parameter: the text. Another repository
     /// may have a job of the same name.
-    pub(super) fn forget(table: &str, dialect: SqlDialect, beginning: &str, instance: i64) -> String {
-        let (length, text) = (beginning.chars().count(), Placeholder { dialect, number: 1 });
-        format!(
-            "DELETE FROM {table} WHERE SUBSTR(MARKER_KEY, 1, {length}) = {text} AND STATE LIKE '%\"job_instance\":{instance},%'"
-        )
-    }
-}
-
-/// The place of a parameter in a statement.
-struct Placeholder {
-    dialect: SqlDialect,
-    number: usize,
-}
-
-impl fmt::Display for Placeholder {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.dialect {
-            SqlDialect::Postgres => write!(f, "${}", self.number),
-            SqlDialect::Mysql | SqlDialect::Sqlite => f.write_str("?"),
-        }
+    pub(super) fn forget(table: &str, dialect: &SqlDialect, beginning: &str, instance: i64) -> String {
+        let length = beginning.chars().count();
+        dialect.with_parameters(&format!(
+            "DELETE FROM {table} WHERE SUBSTR(MARKER_KEY, 1, {length}) = ? AND STATE LIKE '%\"job_instance\":{instance},%'"
+        ))
     }
 }
 

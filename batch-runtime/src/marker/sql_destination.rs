@@ -1,7 +1,7 @@
 //! A database of SQL as a destination, whatever its client is.
 // Spec: MARK-02, MARK-04, MARK-05, MARK-08, MARK-09, MARK-11
 
-use super::sql::{MarkerSql, SqlDialect, first_fence, session_name};
+use super::sql::{MarkerSql, SessionSql, SqlDialect, first_fence, session_name};
 use super::{Advance, Destination, Marker};
 use crate::error::BatchError;
 
@@ -40,7 +40,7 @@ pub trait SqlDestination: Send + 'static {
     /// Returns whether the connection still works. May end a transaction, after an error in it.
     fn is_alive(&mut self) -> bool;
 
-    /// Begins a transaction by these statements.
+    /// Begins a transaction by these statements, with `; ` between them.
     ///
     /// # Errors
     /// The error of the database.
@@ -52,7 +52,7 @@ pub trait SqlDestination: Send + 'static {
     /// The error of the database.
     fn end(&mut self, end: TransactionEnd) -> Result<(), BatchError>;
 
-    /// Executes statements without parameters.
+    /// Executes statements without parameters, with `; ` between them.
     ///
     /// # Errors
     /// The error of the database.
@@ -136,7 +136,7 @@ impl Markers {
     pub fn new(dialect: SqlDialect, table: impl Into<String>) -> Self {
         let table = table.into();
         Self {
-            sql: MarkerSql::new(dialect, &table),
+            sql: MarkerSql::new(&dialect, &table),
             dialect,
             table,
             session: String::new(),
@@ -146,12 +146,10 @@ impl Markers {
     }
 }
 
-/// Reveals at the commit whether the writer has ended the transaction: its savepoint no longer exists then.
-const SET_GUARD: &str = "SAVEPOINT batch_interval";
-const RELEASE_GUARD: &str = "RELEASE SAVEPOINT batch_interval";
-const SET_SAVEPOINT: &str = "SAVEPOINT batch_write";
-const RELEASE_SAVEPOINT: &str = "RELEASE SAVEPOINT batch_write";
-const UNDO_TO_SAVEPOINT: &str = "ROLLBACK TO SAVEPOINT batch_write; RELEASE SAVEPOINT batch_write";
+/// The savepoint that reveals at the commit whether the writer has ended the transaction: it no longer exists then.
+const GUARD: &str = "batch_interval";
+/// The savepoint of a write.
+const WRITE: &str = "batch_write";
 
 impl<D: SqlDestination> Destination for D {
     type Transaction = D::Transaction;
@@ -179,7 +177,12 @@ impl<D: SqlDestination> Destination for D {
     fn transaction(&mut self) -> Result<&mut Self::Transaction, BatchError> {
         ensure_connected(self)?;
         if !self.markers().is_open {
-            let begin = format!("{}; {SET_GUARD}", self.markers().sql.begin);
+            let SqlDialect { begin, savepoints, .. } = self.markers().dialect;
+            let set_guard = savepoints.set(GUARD);
+            let begin = match begin {
+                "" => set_guard,
+                _ => format!("{begin}; {set_guard}"),
+            };
             // Before the statements: without a guard, the commit fails.
             self.markers().is_open = true;
             self.begin(&begin)?;
@@ -227,15 +230,17 @@ impl<D: SqlDestination> Destination for D {
 
     fn set_savepoint(&mut self) -> Result<(), BatchError> {
         Destination::transaction(self)?;
-        self.run(SET_SAVEPOINT)
+        let set = self.markers().dialect.savepoints.set(WRITE);
+        self.run(&set)
     }
 
     fn release_savepoint(&mut self) -> Result<(), BatchError> {
-        self.run(RELEASE_SAVEPOINT)
+        release(self, WRITE)
     }
 
     fn undo_to_savepoint(&mut self) -> Result<(), BatchError> {
-        self.run(UNDO_TO_SAVEPOINT)
+        let undo = self.markers().dialect.savepoints.undo(WRITE);
+        self.run(&undo)
     }
 
     fn is_lost(&mut self) -> bool {
@@ -272,8 +277,8 @@ fn ensure_connected<D: SqlDestination>(destination: &mut D) -> Result<(), BatchE
     markers.is_lost = false;
     markers.session = session_name();
     let session = markers.session.clone();
-    if let Some(naming) = markers.sql.sessions.as_ref().map(|sessions| sessions.name) {
-        destination.execute(naming, &[SqlValue::Text(&session)])?;
+    if let Some((name, _)) = markers.sql.sessions.clone() {
+        destination.execute(&name, &[SqlValue::Text(&session)])?;
     }
     Ok(())
 }
@@ -321,7 +326,7 @@ pub(crate) fn forget<D: SqlDestination>(
         return Ok(());
     }
     let markers = destination.markers();
-    let forget = MarkerSql::forget(&markers.table, markers.dialect, beginning, instance);
+    let forget = MarkerSql::forget(&markers.table, &markers.dialect, beginning, instance);
     destination.execute(&forget, &[SqlValue::Text(beginning)])?;
     Ok(())
 }
@@ -329,11 +334,12 @@ pub(crate) fn forget<D: SqlDestination>(
 /// Ends the session of the previous owner, which may be suspended and hold locks.
 // Spec: MARK-11
 fn end_session<D: SqlDestination>(destination: &mut D, name: &str) -> Result<(), BatchError> {
-    let Some(sessions) = destination.markers().sql.sessions.clone() else {
+    let Markers { dialect, sql, .. } = destination.markers();
+    let (Some(SessionSql { end, .. }), Some((_, find))) = (dialect.sessions, sql.sessions.clone()) else {
         return Ok(());
     };
-    for id in destination.select_sessions(sessions.find, name)? {
-        if let Err(error) = destination.run(&sessions.end_of(id)) {
+    for id in destination.select_sessions(&find, name)? {
+        if let Err(error) = destination.run(&end.replace("ID", &id.to_string())) {
             let error = error.chain();
             tracing::debug!(
                 error,
@@ -348,11 +354,10 @@ fn end_session<D: SqlDestination>(destination: &mut D, name: &str) -> Result<(),
 /// Raises the fence of a marker, or inserts the marker.
 // Spec: MARK-05
 fn raise<D: SqlDestination>(destination: &mut D, key: &str) -> Result<Marker, BatchError> {
-    let MarkerSql {
-        begin, raise, insert, ..
-    } = destination.markers().sql.clone();
-    let session = destination.markers().session.clone();
-    destination.markers().is_open = true;
+    let markers = destination.markers();
+    let (begin, session) = (markers.dialect.begin, markers.session.clone());
+    let MarkerSql { raise, insert, .. } = markers.sql.clone();
+    markers.is_open = true;
     destination.begin(begin)?;
     let (key_value, session) = (SqlValue::Text(key), SqlValue::Text(&session));
     // On MySQL an update of no row may lock the gap between two keys, so that partitions that start together would deadlock.
@@ -372,9 +377,17 @@ fn commit_open<D: SqlDestination>(destination: &mut D) -> Result<(), BatchError>
     Ok(())
 }
 
+/// Releases a savepoint, where the end of the transaction does not.
+fn release<D: SqlDestination>(destination: &mut D, savepoint: &str) -> Result<(), BatchError> {
+    match destination.markers().dialect.savepoints.release(savepoint) {
+        Some(statement) => destination.run(&statement),
+        None => Ok(()),
+    }
+}
+
 /// Releases the guard of the transaction.
 fn release_guard<D: SqlDestination>(destination: &mut D) -> Result<(), BatchError> {
-    let Err(error) = destination.run(RELEASE_GUARD) else {
+    let Err(error) = release(destination, GUARD) else {
         return Ok(());
     };
     if !destination.is_alive() {

@@ -103,8 +103,8 @@ macro_rules! database {
 }
 
 #[cfg(feature = "postgres")]
-database!(sqlx::Postgres, Postgres, options => options.get_database().unwrap_or_default().to_owned());
+database!(sqlx::Postgres, POSTGRES, options => options.get_database().unwrap_or_default().to_owned());
 #[cfg(feature = "mysql")]
-database!(sqlx::MySql, Mysql, options => options.get_database().unwrap_or_default().to_owned());
+database!(sqlx::MySql, MYSQL, options => options.get_database().unwrap_or_default().to_owned());
 #[cfg(feature = "sqlite")]
-database!(sqlx::Sqlite, Sqlite, options => options.get_filename().display().to_string());
+database!(sqlx::Sqlite, SQLITE, options => options.get_filename().display().to_string());

@@ -110,9 +110,9 @@ impl DatabaseDestination {
     /// When the URL names no database.
     pub fn with_table(url: RepositoryUrl, table: &str) -> Result<Self, BatchError> {
         let dialect = match url.database() {
-            DatabaseKind::Sqlite => SqlDialect::Sqlite,
-            DatabaseKind::Postgresql => SqlDialect::Postgres,
-            DatabaseKind::Mysql => SqlDialect::Mysql,
+            DatabaseKind::Sqlite => SqlDialect::SQLITE,
+            DatabaseKind::Postgresql => SqlDialect::POSTGRES,
+            DatabaseKind::Mysql => SqlDialect::MYSQL,
             DatabaseKind::Memory => {
                 return Err(BatchError::msg(
                     "cannot write to `memory:`: expected the URL of a PostgreSQL, MySQL or SQLite database",
