@@ -2,6 +2,7 @@
 // Spec: MARK-13
 
 use batch_runtime::BatchRuntimeBuilder;
+use batch_runtime::destination::ConnectionString;
 use batch_runtime::parameters::SecretReference;
 use batch_runtime::repository::RepositoryUrl;
 
@@ -15,9 +16,12 @@ pub(crate) fn add(
 ) -> Result<BatchRuntimeBuilder, CliError> {
     let mut problems = Vec::new();
     for database in databases {
-        let url = revealed(&database.url).and_then(|url| match url.parse::<RepositoryUrl>() {
-            Ok(_) => Ok(url),
-            Err(problem) => Err(problem.to_string()),
+        let url = revealed(&database.url).and_then(|url| {
+            let is_other = url.parse::<ConnectionString>().is_ok();
+            match url.parse::<RepositoryUrl>() {
+                Err(problem) if !is_other => Err(problem.to_string()),
+                _ => Ok(url),
+            }
         });
         match url {
             Ok(url) => runtime = runtime.database(&database.name, url),

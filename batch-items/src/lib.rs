@@ -125,7 +125,7 @@ pub use rejects::{
     IfRejectsExist, RecordGroupRejectListener, RecordRejectListener, RejectFormat, RejectListener,
 };
 #[doc(hidden)]
-pub use table::insertable;
+pub use table::{database, insertable};
 
 // Documented in their modules, so that the first page is short.
 #[doc(hidden)]

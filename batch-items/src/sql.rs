@@ -50,6 +50,31 @@ pub const MYSQL: Syntax = Syntax {
     names: &[('`', '`')],
 };
 
+/// Databases that are read through ODBC, whose parameters are `?`.
+pub mod odbc {
+    use super::Syntax;
+
+    /// Oracle, DB2, Firebird, and those that are not known.
+    pub const STANDARD: Syntax = Syntax {
+        variables: &[],
+        names: &[],
+        ..super::SQLITE
+    };
+
+    /// SQL Server.
+    pub const SQL_SERVER: Syntax = Syntax {
+        nested_comments: true,
+        names: &[('[', ']')],
+        ..STANDARD
+    };
+
+    /// PostgreSQL.
+    pub const POSTGRES: Syntax = Syntax {
+        has_question_marks: true,
+        ..super::POSTGRES
+    };
+}
+
 /// A text, a name in quotes, a comment, or a single character.
 pub struct Token {
     pub length: usize,

@@ -161,6 +161,7 @@ mod build_error;
 mod check_jobs;
 mod checkpoint;
 mod clock;
+mod connection_string;
 pub mod context;
 mod context_gate;
 mod deadline;
@@ -183,6 +184,7 @@ mod keeper;
 mod layout;
 mod loader;
 mod marker;
+mod named_database;
 pub mod notify;
 pub mod observer;
 pub mod operator;
@@ -225,13 +227,24 @@ pub mod artifacts {
     pub use crate::output_path::OutputPath;
 }
 
+/// Registers a [`DestinationClient`](crate::destination::DestinationClient) by its function.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! destination_client {
+    ($forget:expr) => {
+        $crate::__private::inventory::submit! { $crate::destination::DestinationClient { forget: $forget } }
+    };
+}
+
 /// Databases beside the job repository that writers write to exactly once.
 pub mod destination {
     #[cfg(feature = "tokio")]
     pub use crate::async_runtime::block_on;
+    pub use crate::connection_string::ConnectionString;
     pub use crate::marker::{
-        Advance, AnyDestination, ConnectError, Destination, DestinationReturn, Marker, MarkerRow, Markers,
-        SavepointWords, SessionSql, SqlDestination, SqlDialect, SqlValue, TransactionEnd,
+        Advance, AnyDestination, ConnectError, Destination, DestinationClient, DestinationReturn, Marker,
+        MarkerRow, Markers, SavepointWords, SessionSql, SqlDestination, SqlDialect, SqlValue, TransactionEnd,
+        forget_markers,
     };
     pub use crate::repository::DatabaseDestination;
 }

@@ -22,6 +22,7 @@ use crate::ids::JobExecutionId;
 use crate::job_path::{JobFiles, JobPath};
 use crate::keeper::keep;
 use crate::loader::{ArtifactSources, Artifacts};
+use crate::named_database::NamedDatabase;
 use crate::notify::{NotificationObserver, NotificationRules, NotificationTarget, Senders};
 use crate::observer::{JobObserver, Observers};
 use crate::operator::{
@@ -203,8 +204,8 @@ impl BatchRuntimeBuilder {
     }
 
     /// Names a database beside the repository, which artifacts find by [`JobContext::database`](crate::context::JobContext::database),
-    /// and readers and writers of `batch-items` by their property `database`. The URL has the form of [`repository`](Self::repository). The
-    /// program creates its tables.
+    /// and readers and writers of `batch-items` by their property `database`. The URL has the form of [`repository`](Self::repository), or
+    /// of a [`ConnectionString`](crate::destination::ConnectionString) of `batch-odbc`. The program creates its tables.
     // Spec: MARK-13
     #[must_use]
     pub fn database(mut self, name: impl Into<String>, url: impl Into<String>) -> Self {
@@ -592,10 +593,12 @@ fn definitions(
 }
 
 /// Parses the URLs of the databases beside the repository.
-fn named_databases(urls: BTreeMap<String, String>) -> Result<BTreeMap<String, RepositoryUrl>, BuildError> {
-    let parse = |(name, url): (String, String)| match url.parse::<RepositoryUrl>() {
-        Ok(url) if url.database() != DatabaseKind::Memory => Ok((name, url)),
-        Ok(_) => Err(BuildError::NoDatabase(name)),
+fn named_databases(urls: BTreeMap<String, String>) -> Result<BTreeMap<String, NamedDatabase>, BuildError> {
+    let parse = |(name, url): (String, String)| match url.parse() {
+        Ok(NamedDatabase::Url(url)) if url.database() == DatabaseKind::Memory => {
+            Err(BuildError::NoDatabase(name))
+        }
+        Ok(database) => Ok((name, database)),
         Err(problem) => Err(BuildError::Database { name, problem }),
     };
     urls.into_iter().map(parse).collect()

@@ -1,15 +1,12 @@
 //! A job of records alone that moves rows to another database, in a process that is killed at random statements of both.
 
 use std::fs;
-use std::io::{BufRead, BufReader};
-use std::process::Stdio;
 
 use batch_runtime::{BatchRuntime, BatchStatus};
 use batch_tests::database::{Database, Place};
-use batch_tests::process;
+use batch_tests::moving;
 use batch_tests::random::Random;
 use batch_tests::slow::times;
-use batch_tests::writing::EVENTS;
 
 const ROWS: i64 = 4_000;
 
@@ -79,45 +76,6 @@ impl Copy {
         Self { folder, here, there }
     }
 
-    /// Launches the job once the lease of its last process has expired. See `launch_now`.
-    fn launch(&self, statements: u64) -> bool {
-        loop {
-            if let Some(has_ended) = self.launch_now(statements) {
-                return has_ended;
-            }
-        }
-    }
-
-    /// Launches the job, and kills the process when it has announced this number of statements. Returns whether it has completed the job;
-    /// `None` if the lease of its last process has not expired.
-    fn launch_now(&self, statements: u64) -> Option<bool> {
-        let program = env!("CARGO_BIN_EXE_writing");
-        let mut command = process::configured_alone(program, self.folder.path(), &["launch", "move"]);
-        let command = command.env(EVENTS, "1").env("BATCH_CRASH_LIMIT", "0");
-        let mut child = command
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .unwrap();
-        let lines = BufReader::new(child.stdout.take().unwrap()).lines();
-        let announced = lines.take(usize::try_from(statements).unwrap()).count() as u64;
-        if announced == statements {
-            child.kill().unwrap();
-        }
-        let output = child.wait_with_output().unwrap();
-        let error = process::text(&output.stderr);
-        if error.contains("if its process is dead, its lease expires") {
-            return None;
-        }
-        // Killed between its end and its exit.
-        if error.contains("is complete") {
-            return Some(true);
-        }
-        let has_ended = output.status.code().is_some();
-        assert!(!has_ended || output.status.success(), "{error}");
-        Some(has_ended)
-    }
-
     fn check(&self, context: &str) {
         let mut there = self.there.connect();
         for (query, expected) in [
@@ -156,6 +114,7 @@ fn rows_are_moved_once_by_a_process_that_is_killed() {
         (Database::Postgres, Database::Mariadb),
     ];
     for (repository, destination) in pairs {
+        let program = env!("CARGO_BIN_EXE_writing");
         let mut kills = 0;
         while kills < times(3, 120) {
             let is_partitioned = random.below(2) == 1;
@@ -163,7 +122,7 @@ fn rows_are_moved_once_by_a_process_that_is_killed() {
             let context = format!(
                 "{repository:?} to {destination:?}, partitions: {is_partitioned}, after {kills} kills"
             );
-            while !copy.launch(1 + random.below(900)) {
+            while !moving::launch(program, copy.folder.path(), 1 + random.below(900)) {
                 kills += 1;
             }
             copy.check(&context);

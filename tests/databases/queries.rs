@@ -239,6 +239,55 @@ fn keys_are_compared_exactly() {
     }
 }
 
+/// A key whose order is another one than that of its comparison would lose rows: the type is an error, or is compared in its order.
+///
+/// Spec: INPUT-09
+#[test]
+#[cfg(feature = "servers")]
+fn keys_of_mysql_that_are_ordered_in_another_way_are_not_confused() {
+    let text = "x".repeat(1_500);
+    let texts = ["b", "c", "a"].map(|end| format!("'{text}{end}'"));
+    let position = Some("orders by the position of a value in the type");
+    let unreadable = Some("has a type that cannot be read; convert it in the query");
+    for (kind, rejected, [one, two, three]) in [
+        (
+            "ENUM('z', 'a', 'm')",
+            position,
+            ["'z'", "'a'", "'m'"].map(str::to_owned),
+        ),
+        (
+            "SET('z', 'a', 'm')",
+            position,
+            ["'z'", "'a'", "'z,m'"].map(str::to_owned),
+        ),
+        (
+            "BIT(9)",
+            unreadable,
+            ["b'1'", "b'10'", "b'100000001'"].map(str::to_owned),
+        ),
+        ("TEXT", None, texts),
+    ] {
+        let query = "query=SELECT k, id, owner FROM wide";
+        let stage = stage(
+            Database::Mariadb,
+            "AccountReader",
+            &format!("{query}\nkey=k,id\npage.size=1"),
+        );
+        stage
+            .outside()
+            .execute(&format!(
+                "CREATE TABLE wide (k {kind}, id BIGINT, owner VARCHAR(9)); INSERT INTO wide VALUES ({one}, 1, ''), ({two}, 2, ''), ({three}, 3, '')"
+            ))
+            .unwrap();
+        let tree = run(&stage);
+        let expected = rejected.unwrap_or("job job COMPLETED");
+        assert!(tree.contains(expected), "{kind}\n{tree}");
+        if rejected.is_none() {
+            assert_eq!(output(&stage).len(), 3, "{kind}");
+        }
+    }
+}
+
 /// Rows that others insert before the position are not read, those after it are; none is read twice.
 #[test]
 fn concurrent_inserts_do_not_shift_pages() {

@@ -16,6 +16,7 @@ pub mod kill;
 pub mod launching;
 mod linked_artifact;
 pub mod logical_tx;
+pub mod moving;
 pub mod operated;
 pub mod order;
 pub mod own_process;
@@ -70,6 +71,8 @@ pub mod guide {
     pub struct Composing;
     #[doc = include_str!("../../docs/guide/repositories.md")]
     pub struct Repositories;
+    #[doc = include_str!("../../docs/guide/odbc.md")]
+    pub struct Odbc;
     #[doc = include_str!("../../docs/guide/databases.md")]
     pub struct Databases;
     #[doc = include_str!("../../docs/guide/transactions.md")]

@@ -1,5 +1,6 @@
 //! The databases beside the repository in the settings file: the table `[databases]`.
 
+use batch_runtime::destination::ConnectionString;
 use batch_runtime::parameters::SecretReference;
 use batch_runtime::repository::RepositoryUrl;
 use toml::Spanned;
@@ -22,11 +23,13 @@ impl DatabaseSettings {
     pub(crate) fn shown(&self) -> String {
         match self.url.parse::<SecretReference>() {
             Ok(reference) => reference.to_string(),
-            // In a text that is not such a URL, the password may be anywhere.
-            Err(_) => self
-                .url
-                .parse::<RepositoryUrl>()
-                .map_or_else(|_| "***".to_owned(), |url| url.to_string()),
+            Err(_) => {
+                let url = self.url.parse().map(|url: RepositoryUrl| url.to_string());
+                let other = || self.url.parse().map(|other: ConnectionString| other.to_string());
+                // In another text, the password may be anywhere.
+                url.or_else(|_| other())
+                    .unwrap_or_else(|_: String| "***".to_owned())
+            }
         }
     }
 }

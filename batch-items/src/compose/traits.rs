@@ -11,7 +11,7 @@ use crate::file::{
     Encode, FileFrame, FileItemReader, FileItemWriter, Format, FramedPosition, Items, ReadPosition,
 };
 use crate::query::{FromRow, QueryItemReader, QueryPosition};
-use crate::table::{TableItemWriter, TablePosition};
+use crate::table::{TableDatabase, TableItemWriter, TablePosition};
 
 /// A reader inside another artifact. All readers of this crate are, and the readers of [`iterator_reader!`](crate::iterator_reader).
 ///
@@ -211,7 +211,7 @@ where
     }
 }
 
-impl<T: Serialize + Send + 'static> WriteItems<T> for TableItemWriter<T> {
+impl<T: Serialize + Send + 'static, D: TableDatabase> WriteItems<T> for TableItemWriter<T, D> {
     type Position = TablePosition;
 
     fn destination(&self) -> Result<Option<AnyDestination>, BatchError> {

@@ -10,7 +10,7 @@ use diesel::result::QueryResult;
 use super::database::{blocks_commits, stream};
 use super::error::{QueryError, failed_query};
 use super::page::Statement;
-use super::position::QueryPosition;
+use super::position::{Passing, QueryPosition};
 use super::row::{FromRow, Marked};
 
 /// A query on another thread, because its rows borrow the connection. It is at most two blocks of rows ahead, unless commits would
@@ -39,16 +39,12 @@ impl<T: FromRow> Cursor<T> {
         let blocks_commits = blocks_commits.map_err(|error| failed_query(&mut connection, error))?;
         let (send, blocks) = channel_of_blocks(blocks_commits);
         let size = size.get() as usize;
-        let mut passing = Passing {
-            rows: read.rows,
-            left: read.rows,
-            last: read.last,
-        };
+        let mut passing = Passing::to(read);
         thread::spawn(move || {
             let (mut block, mut failed, mut other) = (Vec::with_capacity(size), None, None);
             let streamed = stream(&mut connection, query, |row: QueryResult<Marked<T>>| {
                 match row {
-                    Ok(row) if passing.left > 0 => other = passing.pass(row.mark).err(),
+                    Ok(row) if passing.is_left() => other = passing.pass(row.mark).err(),
                     Ok(row) => block.push(row),
                     Err(error) => failed = Some(error),
                 }
@@ -93,43 +89,6 @@ impl<T: FromRow> Cursor<T> {
                 Err(_) => return fail("an earlier error or a panic has ended it"),
             }
         }
-    }
-}
-
-/// The rows that a restart passes over.
-struct Passing {
-    rows: u64,
-    left: u64,
-    /// The mark of the last of these rows, as it was read before the restart.
-    last: Option<u32>,
-}
-
-impl Passing {
-    fn pass(&mut self, mark: Option<u32>) -> Result<(), QueryError> {
-        self.left -= 1;
-        match self.left {
-            0 if self.last.is_some() && self.last != mark => {
-                Err(self.changed("the last of them has another value in its first column"))
-            }
-            _ => Ok(()),
-        }
-    }
-
-    /// Fails if the query returned fewer rows.
-    fn end(&self) -> Result<(), QueryError> {
-        match self.left {
-            0 => Ok(()),
-            left => Err(self.changed(&format!("the query returns {}", self.rows - left))),
-        }
-    }
-
-    fn changed(&self, how: &str) -> QueryError {
-        let cause = format!(
-            "its rows have changed since the checkpoint, at which {} were read: {how}; a restart passes over them by their number, so \
-             others would not be read; set `key` to the columns of a unique key, and start a new job instance for the rest",
-            self.rows
-        );
-        QueryError::new("resume the query", cause)
     }
 }
 

@@ -174,7 +174,11 @@ pub(super) fn key_syntax(
         #[cfg(feature = "postgres")]
         DatabaseConnection::Postgres(diesel) => ('"', postgres_casts(diesel, query, key)?),
         #[cfg(feature = "mysql")]
-        DatabaseConnection::Mysql(_) => ('`', Vec::new()),
+        DatabaseConnection::Mysql(diesel) => {
+            // It would order long texts by their beginnings alone, but compares them whole.
+            diesel::sql_query("SET SESSION max_sort_length = 8388608").execute(diesel)?;
+            ('`', Vec::new())
+        }
         _ => ('"', Vec::new()),
     };
     // Only PostgreSQL asks for the types of the key.

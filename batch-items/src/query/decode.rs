@@ -12,6 +12,11 @@ pub(super) trait Decode: Backend {
         false
     }
 
+    /// Returns why a key must not have the type of a value.
+    fn unordered(_value: &Self::RawValue<'_>) -> Option<&'static str> {
+        None
+    }
+
     /// Decodes the value of the column `name`; `None` is null.
     fn decode(value: Option<Self::RawValue<'_>>, name: &str) -> deserialize::Result<Value>;
 }
@@ -58,6 +63,13 @@ mod mysql {
             matches!(
                 value.value_type(),
                 MysqlType::Numeric | MysqlType::UnsignedLongLong
+            )
+        }
+
+        fn unordered(value: &MysqlValue<'_>) -> Option<&'static str> {
+            matches!(value.value_type(), MysqlType::Enum | MysqlType::Set).then_some(
+                "the key is an ENUM or a SET, which MySQL orders by the position of a value in the type, but compares as a text; cast it in \
+                 the query, such as CAST(c AS CHAR(20)) AS c",
             )
         }
 

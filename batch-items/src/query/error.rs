@@ -15,7 +15,8 @@ pub struct QueryError {
 }
 
 impl QueryError {
-    pub(crate) fn new(action: &'static str, cause: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
+    /// Creates an error of an action, such as `run the query`.
+    pub fn new(action: &'static str, cause: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
         Self {
             action,
             cause: cause.into(),

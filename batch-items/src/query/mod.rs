@@ -13,11 +13,16 @@ mod row;
 mod selects;
 
 pub use self::error::QueryError;
+#[doc(hidden)]
+pub use self::order::has_order;
+#[doc(hidden)]
+pub use self::parameters::Parameters;
 pub use self::position::{Key, QueryOrder, QueryPosition};
+#[doc(hidden)]
+pub use self::position::{Passing, mark_of, not_unique, without_key};
 pub use self::reader::QueryItemReader;
 pub use self::row::FromRow;
 
 pub use self::parameters::Query;
 
-pub(crate) use self::parameters::Parameters;
 pub(crate) use self::reader::load_records;

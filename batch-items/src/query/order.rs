@@ -3,7 +3,7 @@
 use crate::sql::{Syntax, Token, is_of_word};
 
 /// Returns whether a query has an `ORDER BY` itself, not one of a subquery or a window, which does not order its rows.
-pub(super) fn has_order(query: &str, syntax: &Syntax) -> bool {
+pub fn has_order(query: &str, syntax: &Syntax) -> bool {
     let (mut depth, mut after_order, mut at) = (0_usize, false, 0);
     while at < query.len() {
         let rest = &query[at..];

@@ -14,7 +14,7 @@ pub struct Query(String);
 
 /// The values of parameters: `region=EU; since='2026-01-01'`.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(crate) struct Parameters(Vec<(String, Value)>);
+pub struct Parameters(Vec<(String, Value)>);
 
 /// The query as it is in the Job XML, without the values of its parameters.
 impl fmt::Display for Query {
@@ -102,7 +102,10 @@ impl Query {
     }
 
     /// Returns the texts of the query, and the values between them.
-    pub(super) fn bind(
+    ///
+    /// # Errors
+    /// If a parameter lacks a value, a value lacks a parameter, or the query does not only read.
+    pub fn bind(
         &self,
         parameters: &Parameters,
         syntax: &Syntax,

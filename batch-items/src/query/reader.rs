@@ -12,7 +12,7 @@ use super::error::{QueryError, failed_query};
 use super::order::has_order;
 use super::page::{KeySyntax, Statement};
 use super::parameters::{Parameters, Query};
-use super::position::{Key, QueryOrder, QueryPosition};
+use super::position::{Key, QueryOrder, QueryPosition, not_unique, without_key};
 use super::row::{FromRow, Keyed};
 use crate::at_most::AtMost;
 use crate::dataset::Datasets;
@@ -127,7 +127,7 @@ impl<T: FromRow> QueryItemReader<T> {
     pub fn open(&mut self, checkpoint: Option<QueryPosition>) -> Result<(), QueryError> {
         self.close();
         self.position = checkpoint.unwrap_or_default();
-        self.check_position()?;
+        self.position.check(QueryOrder::new(&self.key, &self.query))?;
         let connection = connect(&self.job, &self.database);
         let mut connection =
             connection.map_err(|cause| QueryError::new("open the database of the query", cause))?;
@@ -174,38 +174,6 @@ impl<T: FromRow> QueryItemReader<T> {
     #[get_checkpoint_info]
     pub fn checkpoint(&self) -> QueryPosition {
         self.position.clone()
-    }
-
-    /// Checks that the position is one in the rows of this query, in the order of this key.
-    fn check_position(&mut self) -> Result<(), QueryError> {
-        let order = QueryOrder {
-            key: self.key.clone(),
-            query: crc32fast::hash(self.query.to_string().as_bytes()),
-        };
-        let has_key = self.position.key.is_some();
-        let change = match self.position.of.replace(order.clone()) {
-            _ if self.position.rows == 0 => None,
-            Some(before) if before.key != order.key => {
-                let shown = |key: &[String]| match key {
-                    [] => "no `key`".to_owned(),
-                    columns => format!("the `key` `{}`", columns.join(", ")),
-                };
-                Some(format!(
-                    "it had {}, and has {}",
-                    shown(&before.key),
-                    shown(&order.key)
-                ))
-            }
-            None if has_key == order.key.is_empty() => Some("its `key` was added or removed".to_owned()),
-            Some(before) if before.query != order.query => Some("its text is another".to_owned()),
-            _ => None,
-        };
-        let Some(change) = change else { return Ok(()) };
-        let cause = format!(
-            "the query has changed since the checkpoint, whose position is one in other rows: {change}; restore it to resume, or start a \
-             new job instance"
-        );
-        Err(QueryError::new("resume the query", cause))
     }
 
     /// Reports the tables that the property names.
@@ -256,11 +224,7 @@ impl<T: FromRow> QueryItemReader<T> {
         let syntax = key_syntax(&mut connection, &query, &self.key).map_err(fail)?;
         let without = count(&mut connection, &query.without_key(&self.key, syntax.quote)).map_err(fail)?;
         if without > 0 {
-            let cause = format!(
-                "the key `{}` is null in {without} rows, which would not be read; exclude them in the query",
-                self.key.join(", ")
-            );
-            return Err(QueryError::new("read the query", cause));
+            return Err(without_key(&self.key, without));
         }
         Ok(Pages {
             connection,
@@ -304,22 +268,6 @@ impl<T: FromRow> Pages<T> {
             _ => Ok(()),
         }
     }
-}
-
-/// Returns the error of rows with keys that are equal in the database.
-fn not_unique(key: &[String], equal: &[&Vec<Key>]) -> QueryError {
-    let shown = |key: &&Vec<Key>| {
-        let values: Vec<_> = key.iter().map(|value| value.to_value().to_string()).collect();
-        format!("{values:?}")
-    };
-    let mut shown: Vec<_> = equal.iter().map(shown).collect();
-    shown.dedup();
-    let cause = format!(
-        "the key `{}` is not unique: two rows have {}; add a column to it",
-        key.join(", "),
-        shown.join(" and ")
-    );
-    QueryError::new("read the query", cause)
 }
 
 /// Returns the query with its values.

@@ -10,7 +10,7 @@ use diesel::row::{Field, NamedRow, Row};
 use super::decode::Decode;
 use super::page::{KEY, Statement};
 use super::position::Key;
-use crate::record::{Record, Value};
+use crate::record::Record;
 
 /// A type that rows of a query become: with `#[derive(QueryableByName)]` of diesel, or a [`Record`].
 ///
@@ -85,6 +85,9 @@ fn key_of<'a, DB: Decode>(row: &impl NamedRow<'a, DB>) -> deserialize::Result<Ve
             continue;
         };
         if field.field_name().is_some_and(|name| name.starts_with(KEY)) {
+            if let Some(reason) = field.value().as_ref().and_then(DB::unordered) {
+                return Err(reason.into());
+            }
             let is_decimal = field.value().as_ref().is_some_and(DB::is_decimal);
             key.push(match DB::decode(field.value(), "the key")?.into() {
                 Key::Text(digits) if is_decimal => Key::Decimal(digits),
@@ -98,14 +101,7 @@ fn key_of<'a, DB: Decode>(row: &impl NamedRow<'a, DB>) -> deserialize::Result<Ve
 fn mark_of<'a, DB: Decode>(row: &impl NamedRow<'a, DB>) -> Option<u32> {
     let first = Row::get(row, 0)?;
     let value = DB::decode(first.value(), "").ok()?;
-    Some(match value {
-        Value::Null => 0,
-        Value::Bool(value) => crc32fast::hash(&[u8::from(value)]),
-        Value::Int(value) => crc32fast::hash(&value.to_le_bytes()),
-        Value::Float(value) => crc32fast::hash(&value.to_le_bytes()),
-        Value::Text(text) | Value::Json(text) | Value::Decimal(text) => crc32fast::hash(text.as_bytes()),
-        Value::Bytes(bytes) => crc32fast::hash(&bytes),
-    })
+    Some(super::position::mark_of(&value))
 }
 
 fn record_of<'a, DB: Decode>(row: &impl NamedRow<'a, DB>) -> deserialize::Result<Record> {
@@ -155,6 +151,7 @@ where
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::record::Value;
 
     // Spec: INPUT-09
     #[test]

@@ -60,6 +60,15 @@ impl Record {
         Self::default()
     }
 
+    /// Creates a record of as many values as names, which other records share.
+    #[doc(hidden)]
+    pub fn of(names: &Arc<Vec<String>>, values: Vec<Value>) -> Self {
+        Self {
+            names: Arc::clone(names),
+            values,
+        }
+    }
+
     /// Returns the number of values.
     pub fn len(&self) -> usize {
         self.values.len()

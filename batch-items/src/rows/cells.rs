@@ -13,7 +13,7 @@ use crate::record::decimal;
 
 /// The rows of a chunk. Its memory is used again for the next one.
 #[derive(Default)]
-pub(crate) struct Rows {
+pub struct Rows {
     names: Names,
     stored: Stored,
     count: usize,
@@ -66,7 +66,7 @@ impl Stored {
 
 /// A value. A text is a range of `Rows::text`, bytes are one of `Rows::bytes`.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Cell {
+pub enum Cell {
     Null,
     Bool(bool),
     Int(i64),
@@ -84,12 +84,13 @@ impl Rows {
     }
 
     /// Returns the number of rows.
-    pub(crate) fn len(&self) -> usize {
+    #[expect(clippy::len_without_is_empty, reason = "a writer has rows")]
+    pub fn len(&self) -> usize {
         self.count
     }
 
     /// Returns the names of the fields; a tuple has empty ones.
-    pub(crate) fn names(&self) -> &[String] {
+    pub fn names(&self) -> &[String] {
         self.names.names()
     }
 
@@ -123,7 +124,7 @@ impl Rows {
         Ok(())
     }
 
-    pub(crate) fn cell(&self, row: usize, field: usize) -> &Cell {
+    pub fn cell(&self, row: usize, field: usize) -> &Cell {
         &self.stored.cells[row * self.names().len() + field]
     }
 
@@ -146,11 +147,11 @@ impl Rows {
         scratch
     }
 
-    pub(crate) fn text(&self, range: &Range<usize>) -> &str {
+    pub fn text(&self, range: &Range<usize>) -> &str {
         &self.stored.text[range.clone()]
     }
 
-    pub(crate) fn slice(&self, range: &Range<usize>) -> &[u8] {
+    pub fn slice(&self, range: &Range<usize>) -> &[u8] {
         &self.stored.bytes[range.clone()]
     }
 

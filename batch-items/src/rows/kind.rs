@@ -4,24 +4,17 @@ use super::temporal::{Dialect, Temporal};
 
 /// The type of a column's values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub enum Kind {
     Bool,
     Int,
     Float,
     /// Texts of numbers, with more digits than a float has.
-    #[cfg_attr(
-        not(any(feature = "mysql", feature = "postgres")),
-        expect(dead_code, reason = "only servers have them")
-    )]
     Decimal,
     /// The same, but not with more digits than a float has: SQLite would round them.
-    #[cfg_attr(not(feature = "sqlite"), expect(dead_code, reason = "only SQLite has them"))]
     ShortDecimal,
     /// The values as they are, with their types.
-    #[cfg_attr(not(feature = "sqlite"), expect(dead_code, reason = "only SQLite has them"))]
     Any,
     /// The same, in a column where SQLite stores a number for each text that looks like one.
-    #[cfg_attr(not(feature = "sqlite"), expect(dead_code, reason = "only SQLite has them"))]
     AnyNumeric,
     /// Texts of dates and times.
     Temporal(Temporal, Dialect),

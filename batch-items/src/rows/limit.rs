@@ -12,8 +12,7 @@ use crate::record::decimal;
 
 /// The limit of a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[allow(dead_code, reason = "depends on the features")]
-pub(crate) enum Limit {
+pub enum Limit {
     /// The type has none, or the database reports what is beyond it.
     None,
     /// The digits of a number after the point; of its integer part, if negative.

@@ -42,18 +42,57 @@ impl TableError {
     }
 
     /// Creates the error of a statement: a [`ConstraintViolation`], if that is what the database says.
-    pub(crate) fn of_statement(action: String, error: DieselError) -> BatchError {
-        let is_violation = is_violation(&error);
-        let key = rejected_key(&error);
+    pub(crate) fn of_statement(action: String, error: impl Into<StatementError>) -> BatchError {
+        let StatementError {
+            cause,
+            is_violation,
+            key,
+            ..
+        } = error.into();
         let failed = Self {
             key,
-            ..Self::new(action, error)
+            ..Self::new(action, cause)
         };
         match failed {
             violation if is_violation => ConstraintViolation(violation).into(),
             other => other.into(),
         }
     }
+}
+
+/// A statement that a database has rejected.
+#[derive(Debug)]
+pub struct StatementError {
+    /// The error of the client.
+    pub cause: Box<dyn Error + Send + Sync>,
+    /// Whether a constraint of the table is the cause.
+    pub is_violation: bool,
+    /// Whether the cause may be a change of the table while the step runs.
+    pub may_be_of_table: bool,
+    /// The key that a unique or foreign key constraint rejects, if the database reports it beside its message.
+    pub key: Option<String>,
+}
+
+impl From<DieselError> for StatementError {
+    fn from(error: DieselError) -> Self {
+        Self {
+            is_violation: is_violation(&error),
+            may_be_of_table: may_be_of_table(&error),
+            key: rejected_key(&error),
+            cause: error.into(),
+        }
+    }
+}
+
+/// Returns whether the cause of an error may be the table.
+pub(super) fn may_be_of_table(error: &DieselError) -> bool {
+    matches!(
+        error,
+        DieselError::DatabaseError(
+            DatabaseErrorKind::Unknown | DatabaseErrorKind::NotNullViolation,
+            _
+        )
+    )
 }
 
 /// Returns whether a constraint of a table is the cause.

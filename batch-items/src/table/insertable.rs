@@ -7,13 +7,14 @@ use batch_runtime::{BatchError, ConfigurationError};
 use diesel::backend::Backend;
 use diesel::connection::Connection;
 use diesel::query_builder::{QueryBuilder, QueryFragment};
-use diesel::query_source::{QuerySource, Table};
+use diesel::query_source::{self, QuerySource};
 use diesel::result::{DatabaseErrorKind, Error, QueryResult};
 
-use super::catalogue::{self, Catalogue};
-use super::error::TableError;
+use super::catalogue::Table;
+use super::diesel_tables::Catalogue;
+use super::error::{TableError, may_be_of_table};
 use super::settings::{RowsAffected, Settings, WriteMode};
-use super::writer::{action, may_be_of_table};
+use super::writer::action;
 
 /// Declares a writer that inserts items with diesel's `Insertable`, in the transaction of the chunk: exactly once.
 ///
@@ -262,7 +263,7 @@ impl Declared {
     pub fn of<DB, T>(table: &T) -> QueryResult<Self>
     where
         DB: Backend<QueryBuilder: Default> + Default,
-        T: Table<AllColumns: QueryFragment<DB>> + QuerySource<FromClause: QueryFragment<DB>>,
+        T: query_source::Table<AllColumns: QueryFragment<DB>> + QuerySource<FromClause: QueryFragment<DB>>,
     {
         let names = |part: &dyn Fn(&mut DB::QueryBuilder) -> QueryResult<()>| {
             let mut builder = DB::QueryBuilder::default();
@@ -466,7 +467,7 @@ impl InsertableTable {
 }
 
 /// Checks that the table takes rows of the declared columns. Fails with the cause.
-fn check(table: &catalogue::Table, declared: &Declared) -> Result<(), String> {
+fn check(table: &Table, declared: &Declared) -> Result<(), String> {
     table.check(&Settings {
         table: &declared.table,
         key: &[],

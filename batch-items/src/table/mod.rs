@@ -3,6 +3,9 @@
 mod catalogue;
 #[cfg(feature = "postgres")]
 mod copy;
+pub mod database;
+pub mod declared;
+mod diesel_tables;
 mod error;
 pub mod insertable;
 #[cfg(feature = "mysql")]
@@ -19,7 +22,8 @@ mod sqlite;
 mod template;
 mod writer;
 
-pub(crate) use self::catalogue::describe;
+pub(crate) use self::database::TableDatabase;
+pub(crate) use self::diesel_tables::describe;
 pub(crate) use self::writer::TablePosition;
 
 pub use self::error::{ConstraintViolation, TableError};

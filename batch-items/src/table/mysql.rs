@@ -8,10 +8,11 @@ use diesel::result::{DatabaseErrorKind, Error};
 use diesel::sql_types::{Bool, Nullable, Text};
 
 use super::catalogue::{Table, TableColumn, grouped};
+use super::declared::{mysql_kind, mysql_limit};
 use super::plan::{Changed, Plan, quoted};
 use super::settings::WriteMode;
 use super::template::{Limits, StatementSyntax, Template, template, update, write_in_parts};
-use crate::rows::{Dialect, Kind, Limit, Rows, Temporal};
+use crate::rows::{Kind, Rows};
 
 const SYNTAX: StatementSyntax = StatementSyntax {
     insert: "INSERT INTO",
@@ -83,8 +84,8 @@ pub(super) fn describe(connection: &mut MysqlConnection, table: &str) -> QueryRe
         .and_then(|column| column.engine_without_transactions.clone());
     let columns = found.into_iter().map(|found| TableColumn {
         name: found.name,
-        kind: Some(kind_of(&found.kind)),
-        limit: limit_of(&found.kind),
+        kind: Some(mysql_kind(&found.kind)),
+        limit: mysql_limit(&found.kind),
         sql_type: found.kind,
         needs_value: found.needs_value,
         is_computed: found.is_computed,
@@ -133,54 +134,6 @@ fn unique_indexes(
     let has_unnamed = found.iter().any(|found| found.name.is_none());
     let named = grouped(found.into_iter().map(|found| (found.index, found.name)));
     Ok((named, has_unnamed))
-}
-
-/// Returns the type of the values. The server converts texts to dates and decimals. A DELETE would compare a key that is not a number
-/// as 0.
-fn kind_of(declared: &str) -> Kind {
-    let declared = declared.to_ascii_lowercase();
-    let name = declared.split(['(', ' ']).next().unwrap_or_default();
-    match name {
-        "decimal" => Kind::Decimal,
-        // It may be over the largest `i64`.
-        "bigint" if declared.contains("unsigned") => Kind::Decimal,
-        "tinyint" | "smallint" | "mediumint" | "int" | "bigint" | "year" | "bit" => Kind::Int,
-        // It rounds to the digits of its type.
-        "float" | "double" if declared.contains(',') => Kind::Decimal,
-        "float" | "double" => Kind::Float,
-        "date" => Kind::Temporal(Temporal::Date, Dialect::Mysql),
-        "datetime" | "timestamp" => Kind::Temporal(Temporal::Timestamp, Dialect::Mysql),
-        "time" => Kind::Temporal(Temporal::Time, Dialect::Mysql),
-        "binary" | "varbinary" | "tinyblob" | "blob" | "mediumblob" | "longblob" => Kind::Bytes,
-        _ => Kind::Text,
-    }
-}
-
-/// Returns what a column holds of its values. The offset of a time is dropped.
-fn limit_of(declared: &str) -> Limit {
-    let declared = declared.to_ascii_lowercase();
-    let name = declared.split(['(', ' ']).next().unwrap_or_default();
-    // The last number of the type.
-    let digits: Option<usize> = declared
-        .split_once(')')
-        .and_then(|(before, _)| before.rsplit(['(', ',']).next())
-        .and_then(|digits| digits.parse().ok());
-    let fraction = Limit::Fraction(digits.and_then(|digits| i64::try_from(digits).ok()).unwrap_or(0));
-    let clock = |kind| Limit::Clock {
-        kind,
-        fraction: digits.unwrap_or(0),
-        has_zone: false,
-    };
-    match name {
-        "decimal" => fraction,
-        "float" | "double" if declared.contains(',') => fraction,
-        "bigint" if declared.contains("unsigned") => Limit::Fraction(0),
-        "float" => Limit::Single,
-        "datetime" | "timestamp" => clock(Temporal::Timestamp),
-        "time" => clock(Temporal::Time),
-        "varchar" => digits.map_or(Limit::None, Limit::Characters),
-        _ => Limit::None,
-    }
 }
 
 /// Returns the type for the cast of a key that is sent as a text. MySQL, unlike MariaDB, compares a number with a text as floats. The
@@ -332,32 +285,6 @@ mod tests {
                     .count();
                 assert_eq!((all, none), (parts, parts), "{statement}");
             }
-        }
-    }
-
-    // Spec: ITEM-VALUE-05
-    #[test]
-    fn limits_are_those_of_the_declared_types() {
-        let clock = |kind, fraction| Limit::Clock {
-            kind,
-            fraction,
-            has_zone: false,
-        };
-        for (declared, expected) in [
-            ("decimal(10,2)", Limit::Fraction(2)),
-            ("DECIMAL(65,30) unsigned zerofill", Limit::Fraction(30)),
-            ("double(8,3)", Limit::Fraction(3)),
-            ("bigint(20) unsigned", Limit::Fraction(0)),
-            ("bigint(20)", Limit::None),
-            ("float", Limit::Single),
-            ("double", Limit::None),
-            ("datetime", clock(Temporal::Timestamp, 0)),
-            ("timestamp(6)", clock(Temporal::Timestamp, 6)),
-            ("time(3)", clock(Temporal::Time, 3)),
-            ("varchar(20)", Limit::Characters(20)),
-            ("char(20)", Limit::None),
-        ] {
-            assert_eq!(limit_of(declared), expected, "{declared}");
         }
     }
 

@@ -1,24 +1,21 @@
 //! What is written to which columns: the rules that all databases share.
 
-use diesel::QueryResult;
-
 use super::catalogue::{Table, is_same};
 use super::settings::{RowsAffected, Settings, WriteMode};
 use crate::rows::{Cell, Kind, Limit, Rows};
 
 /// How many rows were changed for how many items.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Changed {
-    pub(super) rows: usize,
-    pub(super) items: usize,
+pub struct Changed {
+    /// The number of rows that the database counts.
+    pub rows: usize,
+    /// The number of items that were written.
+    pub items: usize,
 }
 
 impl Changed {
     /// Writes rows one by one. The first one that is not exactly one row of the table is the result.
-    pub(super) fn one_by_one(
-        items: usize,
-        mut write: impl FnMut(usize) -> QueryResult<usize>,
-    ) -> QueryResult<Self> {
+    pub fn one_by_one<E>(items: usize, mut write: impl FnMut(usize) -> Result<usize, E>) -> Result<Self, E> {
         for row in 0..items {
             let rows = write(row)?;
             if rows != 1 {
@@ -30,41 +27,44 @@ impl Changed {
 }
 
 /// A column that is written.
-pub(super) struct Column {
-    pub(super) name: String,
+pub struct Column {
+    /// The name.
+    pub name: String,
     /// The type, in SQL.
-    #[cfg_attr(
-        not(any(feature = "postgres", feature = "mysql")),
-        expect(dead_code, reason = "only servers cast")
-    )]
-    pub(super) sql_type: String,
-    pub(super) kind: Option<Kind>,
+    pub sql_type: String,
+    /// The type of its values; `None` for any.
+    pub kind: Option<Kind>,
     limit: Limit,
     /// The field of the item.
-    pub(super) field: usize,
-    pub(super) is_key: bool,
+    pub field: usize,
+    /// Whether it is part of the key.
+    pub is_key: bool,
 }
 
 /// The columns that are written, in the order of the item's fields.
-pub(super) struct Plan {
-    pub(super) table: String,
-    pub(super) mode: WriteMode,
-    pub(super) columns: Vec<Column>,
+pub struct Plan {
+    /// The table, which may have a schema.
+    pub table: String,
+    /// What is done with the items.
+    pub mode: WriteMode,
+    /// Whether as many rows as items have to change.
+    pub rows_affected: RowsAffected,
+    /// The columns.
+    pub columns: Vec<Column>,
     /// Whether each row is written by one statement, whose count is checked: several rows of the table may have its key, so
     /// a sum of counts does not say that each item has a row.
-    pub(super) is_counted_alone: bool,
+    pub is_counted_alone: bool,
     /// Whether a row may collide with another one by a unique index that is not the key.
-    #[cfg_attr(
-        not(feature = "mysql"),
-        expect(dead_code, reason = "only MySQL does not name the index")
-    )]
-    pub(super) may_collide: bool,
+    pub may_collide: bool,
     holds_nan: bool,
 }
 
 impl Plan {
     /// Compares the fields of the items with the columns of the table, which takes what the settings describe.
-    pub(super) fn new(settings: &Settings<'_>, fields: &[String], table: &Table) -> Result<Self, String> {
+    ///
+    /// # Errors
+    /// If the table does not take the fields.
+    pub fn new(settings: &Settings<'_>, fields: &[String], table: &Table) -> Result<Self, String> {
         let unnamed = fields.iter().filter(|field| field.is_empty()).count();
         if unnamed > 0 {
             return Err(format!(
@@ -101,6 +101,7 @@ impl Plan {
         Ok(Self {
             table: settings.table.to_owned(),
             mode: settings.mode,
+            rows_affected: settings.rows_affected,
             is_counted_alone: !is_unique
                 && settings.rows_affected == RowsAffected::Check
                 && matches!(settings.mode, WriteMode::Update | WriteMode::Delete),
@@ -110,12 +111,13 @@ impl Plan {
         })
     }
 
-    pub(super) fn keys(&self) -> impl Iterator<Item = &Column> {
+    /// Returns the columns of the key.
+    pub fn keys(&self) -> impl Iterator<Item = &Column> {
         self.columns.iter().filter(|column| column.is_key)
     }
 
     /// Returns the columns that are not part of the key.
-    pub(super) fn values(&self) -> impl Iterator<Item = &Column> {
+    pub fn values(&self) -> impl Iterator<Item = &Column> {
         self.columns.iter().filter(|column| !column.is_key)
     }
 
@@ -141,13 +143,13 @@ impl Plan {
 }
 
 /// Returns the name of a table, which may have a schema, with quotes around its parts.
-pub(super) fn quoted_table(name: &str, quote: char) -> String {
+pub fn quoted_table(name: &str, quote: char) -> String {
     let parts: Vec<_> = name.split('.').map(|part| quoted(part, quote)).collect();
     parts.join(".")
 }
 
 /// Returns a name with quotes around it.
-pub(super) fn quoted(name: &str, quote: char) -> String {
+pub fn quoted(name: &str, quote: char) -> String {
     format!(
         "{quote}{}{quote}",
         name.replace(quote, &format!("{quote}{quote}"))

@@ -9,10 +9,11 @@ use diesel::sql_types::{Array, BigInt, Binary, Bool, Double, Integer, Nullable, 
 
 use super::catalogue::{Table, TableColumn};
 use super::copy;
+use super::declared::{postgres_kind, postgres_limit};
 use super::plan::{Changed, Column, Plan, quoted, quoted_list, quoted_table};
 use super::settings::WriteMode;
 use crate::record::decimal;
-use crate::rows::{Cell, Dialect, Kind, Limit, Rows, Temporal};
+use crate::rows::{Cell, Kind, Rows, Temporal};
 
 /// Returns a table as the server describes it; without columns, if it does not exist.
 pub(super) fn describe(connection: &mut PgConnection, table: &str) -> QueryResult<Table> {
@@ -43,8 +44,8 @@ pub(super) fn describe(connection: &mut PgConnection, table: &str) -> QueryResul
     };
     let columns = found.into_iter().map(|column| TableColumn {
         name: column.name,
-        kind: Some(kind_of(&column.kind)),
-        limit: limit_of(&column.kind, column.modifier),
+        kind: Some(postgres_kind(&column.kind)),
+        limit: postgres_limit(&column.kind, column.modifier),
         sql_type: column.kind,
         needs_value: column.needs_value,
         is_computed: column.is_computed,
@@ -107,50 +108,6 @@ impl QueryFragment<Pg> for Description {
         out.push_bind_param::<Text, _>(&self.table)?;
         out.push_sql(")) AND attnum > 0 AND NOT attisdropped ORDER BY attnum");
         Ok(())
-    }
-}
-
-/// Returns the type of the values. The server converts texts to all types that are not listed here.
-fn kind_of(declared: &str) -> Kind {
-    match declared {
-        "boolean" => Kind::Bool,
-        "smallint" | "integer" | "bigint" => Kind::Int,
-        "real" | "double precision" => Kind::Float,
-        "bytea" => Kind::Bytes,
-        // The server would read a text of money by its locale, where the point may separate thousands.
-        "money" => Kind::Decimal,
-        "date" => Kind::Temporal(Temporal::Date, Dialect::Postgres),
-        "time without time zone" | "time with time zone" => Kind::Temporal(Temporal::Time, Dialect::Postgres),
-        "timestamp without time zone" | "timestamp with time zone" => {
-            Kind::Temporal(Temporal::Timestamp, Dialect::Postgres)
-        }
-        _ => Kind::Text,
-    }
-}
-
-/// Returns what a column holds of its values, from its type and the modifier: a cast of a text rounds, cuts and drops the rest.
-fn limit_of(base: &str, modifier: i32) -> Limit {
-    /// Numbers and times without a modifier.
-    const NONE: i32 = -1;
-    let clock = |kind| Limit::Clock {
-        kind,
-        fraction: usize::try_from(modifier).unwrap_or(6),
-        has_zone: base.ends_with("with time zone"),
-    };
-    match base {
-        "numeric" if modifier == NONE => Limit::None,
-        // The header of 4 bytes, and the scale in 11 bits with its sign.
-        "numeric" => Limit::Fraction(i64::from((((modifier - 4) & 0x7ff) ^ 0x400) - 0x400)),
-        "money" => Limit::Fraction(i64::from(modifier)),
-        "real" => Limit::Single,
-        "time without time zone" | "time with time zone" => clock(Temporal::Time),
-        "timestamp without time zone" | "timestamp with time zone" => clock(Temporal::Timestamp),
-        // The modifier includes a header of 4 bytes.
-        "character varying" => usize::try_from(modifier - 4).map_or(Limit::None, Limit::Characters),
-        "name" => Limit::Bytes(63),
-        "jsonb" => Limit::Json,
-        "\"char\"" => Limit::Bytes(1),
-        _ => Limit::None,
     }
 }
 

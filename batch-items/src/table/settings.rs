@@ -9,11 +9,15 @@ choices! {
 
 /// The settings of a writer.
 #[derive(Clone, Copy)]
-pub(super) struct Settings<'a> {
-    pub(super) table: &'a str,
-    pub(super) key: &'a [String],
-    pub(super) mode: WriteMode,
-    pub(super) rows_affected: RowsAffected,
+pub struct Settings<'a> {
+    /// The table, which may have a schema.
+    pub table: &'a str,
+    /// The columns of the key.
+    pub key: &'a [String],
+    /// What is done with the items.
+    pub mode: WriteMode,
+    /// Whether as many rows as items have to change.
+    pub rows_affected: RowsAffected,
 }
 
 /// What a writer does with its items: the property `mode`.

@@ -3,9 +3,10 @@
 use diesel::prelude::*;
 
 use super::catalogue::{Table, TableColumn};
+use super::declared::sqlite_kind;
 use super::plan::{Changed, Plan};
 use super::template::{Limits, StatementSyntax, template, write_in_parts};
-use crate::rows::{Dialect, Kind, Limit, Rows, Temporal};
+use crate::rows::{Kind, Limit, Rows};
 
 const SYNTAX: StatementSyntax = StatementSyntax {
     // Whatever the table says of conflicts: `ON CONFLICT REPLACE` would delete other rows.
@@ -66,7 +67,7 @@ pub(super) fn describe(connection: &mut SqliteConnection, table: &str) -> QueryR
     }
     let columns = found.into_iter().map(|found| TableColumn {
         name: found.name,
-        kind: Some(kind_of(&found.kind)),
+        kind: Some(sqlite_kind(&found.kind)),
         sql_type: found.kind,
         // It stores each value as it is.
         limit: Limit::None,
@@ -110,28 +111,6 @@ fn unique_indexes(
     Ok(super::catalogue::grouped(
         found.into_iter().map(|found| (found.index, found.name)),
     ))
-}
-
-/// Returns the type of the values: first of the types that SQLite does not have, then by its rules for the affinity of a column.
-fn kind_of(declared: &str) -> Kind {
-    let declared = declared.to_ascii_uppercase();
-    let has = |words: &[&str]| words.iter().any(|word| declared.contains(word));
-    let temporal = |kind| Kind::Temporal(kind, Dialect::Sqlite);
-    match declared.split(['(', ' ']).next().unwrap_or_default() {
-        "" => Kind::Any,
-        "DATE" => temporal(Temporal::Date),
-        "TIME" => temporal(Temporal::Time),
-        // Not an integer, as SQLite has it.
-        "POINT" | "INTERVAL" => Kind::AnyNumeric,
-        _ if has(&["INT"]) => Kind::Int,
-        _ if has(&["DATETIME", "TIMESTAMP"]) => temporal(Temporal::Timestamp),
-        _ if has(&["CHAR", "CLOB", "TEXT"]) => Kind::Text,
-        _ if has(&["BLOB", "BINARY", "BYTEA"]) => Kind::Bytes,
-        _ if has(&["REAL", "FLOA", "DOUB"]) => Kind::Float,
-        _ if has(&["BOOL"]) => Kind::Bool,
-        _ if has(&["DEC", "NUMERIC", "NUMBER"]) => Kind::ShortDecimal,
-        _ => Kind::AnyNumeric,
-    }
 }
 
 /// Runs the statement for the rows, and returns how many were changed.

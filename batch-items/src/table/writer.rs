@@ -2,20 +2,21 @@
 
 use std::error::Error;
 use std::marker::PhantomData;
+use std::sync::Arc;
 
 use batch_runtime::ConfigurationError;
 use batch_runtime::destination::AnyDestination;
 use batch_runtime::prelude::*;
-use batch_runtime::repository::DatabaseConnection;
-use diesel::result::{DatabaseErrorKind, Error as DieselError, QueryResult};
 use serde::{Deserialize, Serialize};
 
-use super::catalogue::{Catalogue, Table};
-use super::error::TableError;
+use super::catalogue::Table;
+use super::database::TableDatabase;
+use super::diesel_tables::Catalogue;
+use super::error::{StatementError, TableError};
 use super::plan::{Changed, Plan};
 use super::settings::{RowsAffected, Settings, WriteMode};
 use crate::error::EncodeError;
-use crate::rows::{Kind, Rows};
+use crate::rows::Rows;
 
 /// Writes items to a table, exactly once: in the database of the job repository by the transaction of the chunk, and in another one by
 /// a [marker](batch_runtime::destination::Destination).
@@ -71,7 +72,7 @@ use crate::rows::{Kind, Rows};
 /// </chunk>
 /// ```
 #[derive(BatchArtifact)]
-pub struct TableItemWriter<T> {
+pub struct TableItemWriter<T, D = Catalogue> {
     #[batch_property(name = "table")]
     table: TableName,
     #[batch_property(name = "columns")]
@@ -83,7 +84,9 @@ pub struct TableItemWriter<T> {
     #[batch_property(name = "rows.affected", value = "check")]
     rows_affected: RowsAffected,
     #[batch_artifact]
-    catalogue: Catalogue,
+    database: D,
+    /// The description of the table; `None` before the writer is open.
+    known: Option<Arc<Table>>,
     plan: Option<Plan>,
     /// The table that the step has written to, in this execution or an earlier one.
     written: Option<String>,
@@ -121,14 +124,14 @@ impl std::str::FromStr for TableName {
 }
 
 #[item_writer]
-impl<T: Serialize + Send + 'static> TableItemWriter<T> {
+impl<T: Serialize + Send + 'static, D: TableDatabase> TableItemWriter<T, D> {
     /// Returns the database of the table, if it is not the repository's.
     ///
     /// # Errors
     /// If `database` is no name or URL of one.
     #[destination]
     pub fn destination(&self) -> Result<Option<AnyDestination>, BatchError> {
-        self.catalogue.destination()
+        self.database.destination()
     }
 
     /// Asks for the table.
@@ -158,8 +161,10 @@ impl<T: Serialize + Send + 'static> TableItemWriter<T> {
         if let Some(fields) = fields {
             self.rows.resume(fields);
         }
-        let table = self.catalogue.open(&self.table.0)?;
-        self.check(&table).map_err(|cause| self.wrong(cause).into())
+        let table = self.database.describe(&self.table.0)?;
+        self.check(&table).map_err(|cause| self.wrong(cause))?;
+        self.known = Some(table);
+        Ok(())
     }
 
     /// Writes items.
@@ -192,9 +197,7 @@ impl<T: Serialize + Send + 'static> TableItemWriter<T> {
         if let Some(column) = plan.null_key(&self.rows) {
             return Err(TableError::null_key(self.action(), &column.name));
         }
-        let connection = self.catalogue.within(tx);
-        let executed = connection.and_then(|connection| execute(connection, plan, &kinds, &self.rows));
-        match executed {
+        match self.database.execute(tx, plan, &kinds, &self.rows) {
             Ok(changed) => self.check_rows(changed),
             Err(error) => Err(self.failed(error, tx)),
         }
@@ -202,12 +205,12 @@ impl<T: Serialize + Send + 'static> TableItemWriter<T> {
 
     /// Compares the table with the first item.
     fn plan_for(&mut self, first: &T) -> Result<Plan, BatchError> {
-        let table = self.catalogue.table();
+        let table = self.known.clone();
         let table = table.ok_or_else(|| self.fail("it is not open"))?;
         let learned = self.rows.learn(first);
         let plan = learned.and_then(|()| Plan::new(&self.settings(), self.rows.names(), &table));
         let plan = plan.map_err(|cause| self.wrong(cause))?;
-        self.catalogue.report(&table, &self.table.0);
+        self.database.report(&table, &self.table.0);
         Ok(plan)
     }
 
@@ -234,13 +237,14 @@ impl<T: Serialize + Send + 'static> TableItemWriter<T> {
     }
 
     /// Returns the error of a statement. The table may have changed while the step runs: then no item is at fault.
-    fn failed(&mut self, error: DieselError, tx: &mut ChunkTransaction) -> BatchError {
-        if may_be_of_table(&error)
-            && let Some(table) = self.catalogue.changed(&self.table.0, tx)
+    fn failed(&mut self, error: StatementError, tx: &mut ChunkTransaction) -> BatchError {
+        if error.may_be_of_table
+            && let Some(table) = self.database.describe_again(&self.table.0, tx)
+            && self.known.as_deref().is_some_and(|known| *known != table)
         {
             let cause = self.check(&table).and_then(|()| {
                 let plan = Plan::new(&self.settings(), self.rows.names(), &table);
-                plan.map(|_| error.to_string())
+                plan.map(|_| error.cause.to_string())
             });
             let (Ok(cause) | Err(cause)) = cause;
             return self
@@ -303,43 +307,4 @@ pub(super) fn action(mode: WriteMode, rows: usize, table: &str) -> String {
         several => format!("{several} rows"),
     };
     format!("{} {rows} in table `{table}`", mode.verb())
-}
-
-/// Returns whether the cause of an error may be the table.
-pub(super) fn may_be_of_table(error: &DieselError) -> bool {
-    matches!(
-        error,
-        DieselError::DatabaseError(
-            DatabaseErrorKind::Unknown | DatabaseErrorKind::NotNullViolation,
-            _
-        )
-    )
-}
-
-/// Runs the statement for the rows, and returns how many were changed.
-fn execute(
-    connection: DatabaseConnection<'_>,
-    plan: &Plan,
-    kinds: &[Kind],
-    rows: &Rows,
-) -> QueryResult<Changed> {
-    match connection {
-        #[cfg(feature = "sqlite")]
-        DatabaseConnection::Sqlite(connection) => super::sqlite::execute(connection, plan, kinds, rows),
-        #[cfg(feature = "postgres")]
-        DatabaseConnection::Postgres(connection) => super::postgres::execute(connection, plan, kinds, rows),
-        #[cfg(feature = "mysql")]
-        DatabaseConnection::Mysql(connection) => super::mysql::execute(connection, plan, kinds, rows),
-        #[allow(
-            unreachable_patterns,
-            reason = "batch-runtime may have more databases than this crate"
-        )]
-        _ => Err(unsupported()),
-    }
-}
-
-pub(super) fn unsupported() -> diesel::result::Error {
-    diesel::result::Error::QueryBuilderError(
-        "batch-items is compiled without this database; enable its feature `postgres` or `mysql`".into(),
-    )
 }

@@ -1,14 +1,18 @@
 //! Markers of destinations: databases beside the repository whose items are written exactly once.
 // Spec: MARK-01 to MARK-12, D-109
 
+mod client;
 mod erased;
 mod sql;
 mod sql_destination;
 
+pub use client::DestinationClient;
 pub use erased::{AnyDestination, DestinationReturn};
 pub use sql::{SavepointWords, SessionSql, SqlDialect};
-pub use sql_destination::{ConnectError, MarkerRow, Markers, SqlDestination, SqlValue, TransactionEnd};
-pub(crate) use sql_destination::{create_table, forget};
+pub(crate) use sql_destination::create_table;
+pub use sql_destination::{
+    ConnectError, MarkerRow, Markers, SqlDestination, SqlValue, TransactionEnd, forget_markers,
+};
 
 use crate::error::BatchError;
 

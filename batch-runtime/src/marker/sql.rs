@@ -24,6 +24,8 @@ pub struct SqlDialect {
     pub state_type: &'static str,
     /// The type of integers of 64 bits.
     pub number_type: &'static str,
+    /// The function that returns a part of a text, from a position, of a length.
+    pub substring: &'static str,
     /// What follows the columns of a table.
     pub table_options: &'static str,
     /// The words about savepoints.
@@ -32,11 +34,13 @@ pub struct SqlDialect {
     pub sessions: Option<SessionSql>,
 }
 
-/// The words before the name of a savepoint.
+/// The words around the name of a savepoint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SavepointWords {
     /// Sets it.
     pub set: &'static str,
+    /// What follows the name when it is set.
+    pub set_end: &'static str,
     /// Releases it; empty where the end of the transaction does it. Then a `COMMIT` of a writer goes unnoticed.
     pub release: &'static str,
     /// Undoes what has followed it.
@@ -60,6 +64,7 @@ impl SavepointWords {
     /// The words of the standard.
     pub const STANDARD: Self = Self {
         set: "SAVEPOINT",
+        set_end: "",
         release: "RELEASE SAVEPOINT",
         undo: "ROLLBACK TO SAVEPOINT",
     };
@@ -74,6 +79,7 @@ impl SqlDialect {
         key_type: "VARCHAR(250)",
         state_type: "TEXT",
         number_type: "BIGINT",
+        substring: "SUBSTR",
         table_options: "",
         savepoints: SavepointWords::STANDARD,
         sessions: Some(SessionSql {
@@ -125,7 +131,7 @@ impl SqlDialect {
 
 impl SavepointWords {
     pub(super) fn set(&self, name: &str) -> String {
-        format!("{} {name}", self.set)
+        format!("{} {name}{}", self.set, self.set_end)
     }
 
     /// Returns the statement that releases a savepoint, if there is one.
@@ -204,7 +210,8 @@ impl MarkerSql {
     pub(super) fn forget(table: &str, dialect: &SqlDialect, beginning: &str, instance: i64) -> String {
         let length = beginning.chars().count();
         dialect.with_parameters(&format!(
-            "DELETE FROM {table} WHERE SUBSTR(MARKER_KEY, 1, {length}) = ? AND STATE LIKE '%\"job_instance\":{instance},%'"
+            "DELETE FROM {table} WHERE {}(MARKER_KEY, 1, {length}) = ? AND STATE LIKE '%\"job_instance\":{instance},%'",
+            dialect.substring
         ))
     }
 }

@@ -2,8 +2,9 @@
 // Spec: MARK-02, MARK-04, MARK-05, MARK-08, MARK-09, MARK-11
 
 use super::sql::{MarkerSql, SessionSql, SqlDialect, first_fence, session_name};
-use super::{Advance, Destination, Marker};
+use super::{Advance, Destination, Marker, marker_key};
 use crate::error::BatchError;
+use crate::execution::JobInstance;
 
 /// A database of SQL as a destination: a client that implements it is a [`Destination`].
 ///
@@ -144,6 +145,10 @@ impl Markers {
             is_lost: false,
         }
     }
+
+    fn forget(&self, beginning: &str, instance: i64) -> String {
+        MarkerSql::forget(&self.table, &self.dialect, beginning, instance)
+    }
 }
 
 /// The savepoint that reveals at the commit whether the writer has ended the transaction: it no longer exists then.
@@ -177,7 +182,9 @@ impl<D: SqlDestination> Destination for D {
     fn transaction(&mut self) -> Result<&mut Self::Transaction, BatchError> {
         ensure_connected(self)?;
         if !self.markers().is_open {
-            let SqlDialect { begin, savepoints, .. } = self.markers().dialect;
+            let SqlDialect {
+                begin, savepoints, ..
+            } = self.markers().dialect;
             let set_guard = savepoints.set(GUARD);
             let begin = match begin {
                 "" => set_guard,
@@ -314,20 +321,22 @@ pub(crate) fn create_table<D: SqlDestination>(destination: &mut D) -> Result<(),
     destination.run(&create)
 }
 
-/// Removes the markers of an instance, whose keys begin with a text, for a purge. Does nothing if there is no table of markers.
+/// Removes the markers of an instance, for a purge. Does nothing if there is no table of markers.
+///
+/// # Errors
+/// The errors of the database.
 // Spec: MARK-10
-pub(crate) fn forget<D: SqlDestination>(
+pub fn forget_markers<D: SqlDestination>(
     destination: &mut D,
-    beginning: &str,
-    instance: i64,
+    instance: &JobInstance,
 ) -> Result<(), BatchError> {
     ensure_connected(destination)?;
     if row(destination, "").is_err() && destination.is_alive() {
         return Ok(());
     }
-    let markers = destination.markers();
-    let forget = MarkerSql::forget(&markers.table, &markers.dialect, beginning, instance);
-    destination.execute(&forget, &[SqlValue::Text(beginning)])?;
+    let beginning = marker_key(&instance.job_name, &instance.job_key, "");
+    let forget = destination.markers().forget(&beginning, instance.id.0);
+    destination.execute(&forget, &[SqlValue::Text(&beginning)])?;
     Ok(())
 }
 

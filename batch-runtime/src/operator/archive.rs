@@ -6,9 +6,12 @@ use std::io::{self, Write};
 use thiserror::Error;
 
 use super::{JobOperator, Result};
+use crate::artifact::linked::destination_clients;
 use crate::clock::Timestamp;
 use crate::execution::JobInstance;
 use crate::ids::{JobExecutionId, JobInstanceId};
+use crate::marker::forget_markers;
+use crate::named_database::NamedDatabase;
 use crate::repository::{
     ArchivedExecution, ArchivedInstance, DatabaseDestination, DatabaseKind, FORMAT, InstanceState,
 };
@@ -137,9 +140,17 @@ impl JobOperator {
                 gone.push(instance);
             }
         }
-        for (name, url) in &self.shared.databases {
-            let removed = DatabaseDestination::at(url.clone())
-                .and_then(|mut database| gone.iter().try_for_each(|instance| database.forget(instance)));
+        for (name, database) in &self.shared.databases {
+            let removed = match database {
+                NamedDatabase::Url(url) => DatabaseDestination::at(url.clone()).and_then(|mut database| {
+                    let mut gone = gone.iter();
+                    gone.try_for_each(|instance| forget_markers(&mut database, instance))
+                }),
+                NamedDatabase::Other(other) => destination_clients().try_for_each(|client| {
+                    let mut gone = gone.iter();
+                    gone.try_for_each(|instance| (client.forget)(other, instance))
+                }),
+            };
             if let Err(error) = removed {
                 let error = error.chain();
                 tracing::warn!(

@@ -3,8 +3,10 @@
 use batch_xml::suggest::nearest;
 
 use super::{JobOperator, Shared};
+use crate::connection_string::ConnectionString;
 use crate::context::JobContext;
 use crate::error::ConfigurationError;
+use crate::named_database::NamedDatabase;
 use crate::repository::RepositoryUrl;
 
 impl JobContext {
@@ -26,13 +28,43 @@ impl JobContext {
     /// If there is no such name, or the URL is not valid.
     // Spec: MARK-13
     pub fn database(&self, database: &str) -> Result<RepositoryUrl, ConfigurationError> {
+        match self.named_database(database)? {
+            NamedDatabase::Url(url) => Ok(url),
+            NamedDatabase::Other(other) => Err(ConfigurationError::new(format!(
+                "`{other}` is no URL; only the readers and writers of batch-odbc open it"
+            ))),
+        }
+    }
+
+    /// Returns the connection string of a database beside the repository: `database` is its name, as for [`database`](Self::database), or the
+    /// connection string.
+    ///
+    /// # Errors
+    /// If there is no such name, or it names a URL.
+    // Spec: MARK-13
+    pub fn connection_string(&self, database: &str) -> Result<ConnectionString, ConfigurationError> {
+        match self.named_database(database)? {
+            NamedDatabase::Other(other) => Ok(other),
+            NamedDatabase::Url(url) => Err(ConfigurationError::new(format!(
+                "`{url}` is a URL; expected a connection string such as `odbc:DSN=erp`"
+            ))),
+        }
+    }
+
+    fn named_database(&self, database: &str) -> Result<NamedDatabase, ConfigurationError> {
         if database.contains(':') {
             return database.parse().map_err(ConfigurationError::new);
         }
         let operator = self.job_operator();
         let known = operator.as_ref().map(|operator| &operator.shared.databases);
-        if let Some(url) = known.and_then(|known| known.get(database)) {
-            return Ok(url.clone());
+        if let Some(found) = known.and_then(|known| known.get(database)) {
+            return Ok(found.clone());
+        }
+        if database.contains('=') {
+            // It may contain a password.
+            let problem =
+                "unknown database; expected a name, a URL, or a connection string that begins with `odbc:`";
+            return Err(ConfigurationError::new(problem));
         }
         let names: Vec<&str> = known
             .into_iter()

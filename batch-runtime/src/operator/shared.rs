@@ -16,6 +16,7 @@ use crate::context::RuntimeRef;
 use crate::dispatch::Dispatchers;
 use crate::engine::Running;
 use crate::ids::JobExecutionId;
+use crate::named_database::NamedDatabase;
 use crate::notify::Senders;
 use crate::observer::Observers;
 use crate::repository::{Claim, JobRepository, Lease, RepositoryUrl};
@@ -31,7 +32,7 @@ pub(crate) struct Shared {
     pub(crate) limits: Limits,
     pub(crate) async_runtime: AsyncRuntime,
     pub(super) schema: Schema,
-    pub(super) databases: BTreeMap<String, RepositoryUrl>,
+    pub(super) databases: BTreeMap<String, NamedDatabase>,
     pub(crate) callbacks: Callbacks,
     pub(crate) observers: Arc<Observers>,
     pub(crate) notifications: Arc<Senders>,
@@ -58,7 +59,7 @@ pub(crate) struct SharedSettings {
     pub(crate) async_runtime: AsyncRuntime,
     pub(crate) schema: Schema,
     /// The databases beside the repository, by name.
-    pub(crate) databases: BTreeMap<String, RepositoryUrl>,
+    pub(crate) databases: BTreeMap<String, NamedDatabase>,
 }
 
 /// The limits that the builder sets.

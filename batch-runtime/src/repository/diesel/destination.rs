@@ -7,10 +7,9 @@ use diesel::sql_types::{BigInt, Nullable, Text};
 
 use super::connection::{DatabaseConnection, RepositoryConnection};
 use crate::error::BatchError;
-use crate::execution::JobInstance;
 use crate::marker::{
     ConnectError, Marker, MarkerRow, Markers, SqlDestination, SqlDialect, SqlValue, TransactionEnd,
-    create_table, forget, marker_key,
+    create_table,
 };
 use crate::repository::{DatabaseKind, ErrorClass, RepositoryError, RepositoryUrl};
 
@@ -132,12 +131,6 @@ impl DatabaseDestination {
     /// When the database cannot be reached, or the user may not create tables.
     pub fn create_table(&mut self) -> Result<(), BatchError> {
         create_table(self)
-    }
-
-    /// Removes the markers of an instance, for a purge.
-    pub(crate) fn forget(&mut self, instance: &JobInstance) -> Result<(), BatchError> {
-        let beginning = marker_key(&instance.job_name, &instance.job_key, "");
-        forget(self, &beginning, instance.id.0)
     }
 }
 

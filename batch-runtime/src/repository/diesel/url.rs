@@ -1,6 +1,7 @@
 //! Selects the database of a URL, and masks its password for display.
 
 use super::table_prefix::TablePrefix;
+use crate::connection_string::ConnectionString;
 use crate::repository::database_kind::MEMORY_URL;
 use crate::repository::{DatabaseKind, MAX_VARCHAR, RepositoryError, RepositoryLayout, Result};
 
@@ -125,6 +126,10 @@ fn max_varchar(text: &str) -> Result<usize, String> {
 
 /// Masks passwords by `***`, before the host and among the options.
 pub(crate) fn shown(url: &str) -> String {
+    // One where a URL is expected.
+    if let Ok(other) = url.parse::<ConnectionString>() {
+        return other.to_string();
+    }
     let Some((scheme, rest)) = url.split_once("://") else {
         return match url.split_once(':') {
             Some((scheme, _)) if scheme != "sqlite" && url.contains('@') => format!("{scheme}:***"),

@@ -1,0 +1,416 @@
+//! The tables that are written.
+
+use std::sync::Arc;
+
+use batch_items::TableItemWriter;
+use batch_items::database::declared::{mysql_kind, mysql_limit, postgres_kind, postgres_limit, sqlite_kind};
+use batch_items::database::{Changed, Plan, StatementError, Table, TableColumn, TableDatabase};
+use batch_items::dataset::Datasets;
+use batch_items::rows::{Cell, Dialect as TextDialect, Kind, Limit, Rows, Temporal};
+use batch_items::writers::{RowsAffected, WriteMode};
+use batch_runtime::destination::AnyDestination;
+use batch_runtime::observer::DatasetRole;
+use batch_runtime::prelude::*;
+use odbc_api::handles::StatementImpl;
+use odbc_api::parameter::VarBinaryBox;
+use odbc_api::{Bit, DataType, IntoParameter, Nullable, Prepared, ResultSetMetadata};
+
+use crate::columns::described;
+use crate::connection::OdbcConnection;
+use crate::destination::OdbcDestination;
+use crate::dialect::Declared;
+use crate::error::OdbcError;
+use crate::parameters::{self, Parameter};
+use crate::statements::{Names, Statement};
+
+/// Writes items to a table by ODBC, exactly once: the rows and a [marker](batch_runtime::destination::Destination) are one transaction.
+///
+/// It has the properties of [`TableItemWriter`], whose `database` is a connection string such as `odbc:DSN=erp;UID=batch;PWD=secret`, or
+/// the name of one in `[databases]`. `upsert` needs the primary key as its `key`. Names of tables and columns are written with quotes, so
+/// they have the case of the database: upper case on Oracle, DB2 and Firebird.
+///
+/// Rows are inserted by a hundred, and updated, deleted or upserted one by one. Each is counted: MariaDB counts a row that an update leaves
+/// as it is only with `OPTION=2` in the connection string. Texts with the character NUL are rejected: some drivers would cut them there.
+///
+/// ```
+/// use batch_odbc::OdbcTableWriter;
+/// use batch_runtime::prelude::*;
+///
+/// #[derive(serde::Serialize)]
+/// struct Payment {
+///     number: String,
+///     cents: i64,
+/// }
+///
+/// #[item_writer("PaymentWriter")]
+/// type PaymentWriter = OdbcTableWriter<Payment>;
+/// ```
+pub type OdbcTableWriter<T> = TableItemWriter<T, OdbcTables>;
+
+/// The database of an [`OdbcTableWriter`].
+#[derive(BatchArtifact)]
+pub struct OdbcTables {
+    #[batch_property(name = "database")]
+    database: String,
+    #[batch_context]
+    job: JobContext,
+    #[batch_artifact]
+    datasets: Datasets,
+    /// The types of the table's columns, in their order.
+    types: Vec<(String, DataType)>,
+}
+
+impl OdbcTables {
+    fn destination_of(&self) -> Result<OdbcDestination, BatchError> {
+        Ok(OdbcDestination::new(self.job.connection_string(&self.database)?))
+    }
+
+    fn type_of(&self, column: &str) -> DataType {
+        let found = self.types.iter().find(|(name, _)| name == column);
+        found.map_or(DataType::Unknown, |(_, data_type)| *data_type)
+    }
+}
+
+impl TableDatabase for OdbcTables {
+    fn destination(&self) -> Result<Option<AnyDestination>, BatchError> {
+        Ok(Some(self.destination_of()?.into()))
+    }
+
+    fn describe(&mut self, table: &str) -> Result<Arc<Table>, BatchError> {
+        let connection = OdbcConnection::open(&self.job.connection_string(&self.database)?)?;
+        let (described, types) = describe(&connection, table)?;
+        self.types = types;
+        Ok(Arc::new(described))
+    }
+
+    fn describe_again(&mut self, table: &str, _: &mut ChunkTransaction) -> Option<Table> {
+        // PostgreSQL executes nothing after an error in a transaction.
+        let connection = OdbcConnection::open(&self.job.connection_string(&self.database).ok()?).ok()?;
+        let (described, _) = describe(&connection, table).ok()?;
+        Some(described)
+    }
+
+    fn report(&self, _: &Table, name: &str) {
+        if let Ok(database) = self.job.connection_string(&self.database) {
+            self.datasets
+                .report(DatasetRole::Output, (database.to_string(), name.to_owned()));
+        }
+    }
+
+    fn execute(
+        &mut self,
+        tx: &mut ChunkTransaction,
+        plan: &Plan,
+        kinds: &[Kind],
+        rows: &Rows,
+    ) -> Result<Changed, StatementError> {
+        let connection = tx.destination::<OdbcConnection>();
+        let connection = connection.map_err(|error| OdbcError::new(error.chain()))?;
+        let names = names_of(connection)?;
+        let writing = Writing {
+            connection,
+            kinds,
+            rows,
+            plan,
+            types: plan
+                .columns
+                .iter()
+                .map(|column| self.type_of(&column.name))
+                .collect(),
+        };
+        Ok(match plan.mode {
+            WriteMode::Insert => writing.insert(names)?,
+            _ => writing.one_by_one(names)?,
+        })
+    }
+}
+
+fn names_of(connection: &OdbcConnection) -> Result<Names, OdbcError> {
+    Ok(Names {
+        quote: connection.odbc().identifier_quote_char()?.unwrap_or('"'),
+        dialect: connection.dialect(),
+    })
+}
+
+/// Rows that are written by a plan.
+struct Writing<'w> {
+    connection: &'w OdbcConnection,
+    plan: &'w Plan,
+    kinds: &'w [Kind],
+    rows: &'w Rows,
+    /// The types of the columns, in the order of the plan.
+    types: Vec<DataType>,
+}
+
+impl Writing<'_> {
+    /// Inserts the rows by as few statements as possible.
+    fn insert(&self, names: Names) -> Result<Changed, OdbcError> {
+        let most = names.rows_of_insert(self.plan);
+        let (mut changed, mut from) = (0, 0);
+        while from < self.rows.len() {
+            let count = most.min(self.rows.len() - from);
+            let statement = names.insert(self.plan, count);
+            let mut prepared = self.connection.odbc().prepare(&statement.text)?;
+            // All statements of this size, then the rest.
+            while self.rows.len() - from >= count {
+                prepared.execute(self.values(&statement, from, from + count)?.as_slice())?;
+                changed += self.count_of(&mut prepared)?;
+                from += count;
+            }
+        }
+        Ok(Changed {
+            rows: changed,
+            items: self.rows.len(),
+        })
+    }
+
+    fn one_by_one(&self, names: Names) -> Result<Changed, OdbcError> {
+        let statements = names.row(self.plan);
+        let mut prepared = Vec::new();
+        for statement in &statements {
+            prepared.push(self.connection.odbc().prepare(&statement.text)?);
+        }
+        let is_counted = names.counts_row(self.plan);
+        let mut write = |row| {
+            let mut changed = 0;
+            for (statement, prepared) in statements.iter().zip(&mut prepared) {
+                if changed == 0 {
+                    prepared.execute(self.values(statement, row, row + 1)?.as_slice())?;
+                    changed = self.count_of(prepared)?;
+                }
+            }
+            Ok(if is_counted { changed } else { 1 })
+        };
+        let items = self.rows.len();
+        if self.plan.rows_affected == RowsAffected::Ignore {
+            let rows = (0..items).map(write).sum::<Result<usize, OdbcError>>()?;
+            return Ok(Changed { rows, items });
+        }
+        Changed::one_by_one(items, &mut write)
+    }
+
+    /// Returns how many rows a statement has changed.
+    fn count_of(&self, prepared: &mut Prepared<StatementImpl<'_>>) -> Result<usize, OdbcError> {
+        let count = prepared.row_count()?.unwrap_or_default();
+        if count == 0 {
+            self.connection.check_errors()?;
+        }
+        Ok(count)
+    }
+
+    /// Returns the values of rows, for a statement.
+    fn values(&self, statement: &Statement<'_>, from: usize, to: usize) -> Result<Vec<Parameter>, OdbcError> {
+        let mut values = Vec::with_capacity((to - from) * statement.parameters.len());
+        for row in from..to {
+            for column in &statement.parameters {
+                values.push(self.value(row, column.field)?);
+            }
+        }
+        Ok(values)
+    }
+
+    fn value(&self, row: usize, field: usize) -> Result<Parameter, OdbcError> {
+        let index = self
+            .plan
+            .columns
+            .iter()
+            .position(|column| column.field == field)
+            .unwrap_or(0);
+        let (kind, dialect) = (self.kinds[index], self.connection.dialect());
+        Ok(match self.rows.cell(row, field) {
+            Cell::Null => null(kind),
+            Cell::Bool(value) => Box::new(Bit::from_bool(*value).into_parameter()),
+            Cell::Int(value) => parameters::integer(*value, dialect),
+            Cell::Float(value) => Box::new(value.into_parameter()),
+            Cell::Text(range) => {
+                let text = self.rows.text(range);
+                if text.contains('\0') {
+                    return Err(OdbcError::new(format!(
+                        "the text of column `{}` contains the character NUL, where a driver cuts it",
+                        self.plan.columns[index].name
+                    )));
+                }
+                parameters::text(text, parameters::typed(self.types[index], dialect), dialect)
+            }
+            Cell::Bytes(range) => Box::new(VarBinaryBox::from_vec(self.rows.slice(range).to_vec())),
+        })
+    }
+}
+
+/// Returns null as a parameter. Not every database converts it.
+fn null(kind: Kind) -> Parameter {
+    match kind {
+        Kind::Bytes => Box::new(VarBinaryBox::null()),
+        Kind::Float => Box::new(Nullable::<f64>::null()),
+        _ => Box::new(None::<String>.into_parameter()),
+    }
+}
+
+/// Describes a table, with the types of its columns.
+fn describe(connection: &OdbcConnection, table: &str) -> Result<(Table, Vec<(String, DataType)>), OdbcError> {
+    let query = format!(
+        "SELECT * FROM {} WHERE 1 = 0",
+        names_of(connection)?.quoted_table(table)
+    );
+    // PostgreSQL reports a table that does not exist only when the query runs.
+    let result = connection
+        .odbc()
+        .execute(&query, (), None)
+        .map_err(OdbcError::from);
+    let mut result = match result {
+        Err(error) if error.is_of_missing_object() => return Ok((Table::default(), Vec::new())),
+        Err(error) => return Err(error),
+        Ok(None) => return Err(OdbcError::new("the database describes no table")),
+        Ok(Some(result)) => result,
+    };
+    let declared = declared_in(connection, table)?;
+    let (mut columns, mut types) = (Vec::new(), Vec::new());
+    for number in 1..=u16::try_from(result.num_result_cols()?).unwrap_or_default() {
+        let (name, data_type) = described(&mut result, number)?;
+        let found = declared.iter().find(|column| column.name == name);
+        let (kind, limit) = found.map_or_else(|| kind_of(data_type), |column| (column.kind, column.limit));
+        columns.push(TableColumn {
+            name: name.clone(),
+            sql_type: found.map_or_else(|| format!("{data_type:?}"), |column| column.sql_type.clone()),
+            kind: Some(kind),
+            limit,
+            needs_value: false,
+            is_computed: false,
+            is_distinct: false,
+        });
+        types.push((name, data_type));
+    }
+    drop(result);
+    let described = Table {
+        columns,
+        inserts: true,
+        updates: true,
+        deletes: true,
+        unique: primary_key(connection, table)?.into_iter().collect(),
+        holds_nan: connection.dialect().declared == Declared::Postgres,
+        ..Table::default()
+    };
+    Ok((described, types))
+}
+
+/// A column, as the catalogue declares it.
+struct DeclaredColumn {
+    name: String,
+    sql_type: String,
+    kind: Kind,
+    limit: Limit,
+}
+
+/// The columns of a table, with the types below domains, and their modifiers. As for tables that diesel writes.
+const COLUMNS_OF_POSTGRES: &str = "SELECT attname::text, format_type(base.oid, -1), \
+     CASE base.oid WHEN 'money'::regtype THEN scale(0::money::numeric) ELSE base.modifier END FROM pg_attribute \
+     CROSS JOIN LATERAL (WITH RECURSIVE types (oid, modifier, depth) AS (SELECT atttypid, atttypmod, 0 UNION ALL \
+     SELECT typbasetype, typtypmod, depth + 1 FROM types JOIN pg_type ON pg_type.oid = types.oid WHERE typtype = 'd') \
+     SELECT oid, modifier FROM types ORDER BY depth DESC LIMIT 1) AS base \
+     WHERE attrelid = to_regclass(?) AND attnum > 0 AND NOT attisdropped";
+const COLUMNS_OF_MYSQL: &str = "SELECT column_name, column_type, 0 FROM information_schema.columns \
+     WHERE table_schema = COALESCE(NULLIF(?, ''), DATABASE()) AND table_name = ?";
+const COLUMNS_OF_SQLITE: &str = "SELECT name, type, 0 FROM pragma_table_info(?, ?)";
+
+/// Returns the columns of a table as the catalogue declares them; none where only the driver describes them.
+fn declared_in(connection: &OdbcConnection, table: &str) -> Result<Vec<DeclaredColumn>, OdbcError> {
+    let dialect = connection.dialect();
+    let (schema, name) = table.rsplit_once('.').unwrap_or(("", table));
+    let text = |text: &str| parameters::text(text, None, dialect);
+    let rows = match dialect.declared {
+        Declared::Driver => return Ok(Vec::new()),
+        Declared::Postgres => {
+            let quoted = names_of(connection)?.quoted_table(table);
+            connection.select(COLUMNS_OF_POSTGRES, &[text(&quoted)])?
+        }
+        Declared::Mysql => connection.select(COLUMNS_OF_MYSQL, &[text(schema), text(name)])?,
+        Declared::Sqlite => {
+            let schema = if schema.is_empty() { "main" } else { schema };
+            connection.select(COLUMNS_OF_SQLITE, &[text(name), text(schema)])?
+        }
+    };
+    let columns = rows.into_iter().map(|row| {
+        let mut values = row.into_iter().map(Option::unwrap_or_default);
+        let mut next = || values.next().unwrap_or_default();
+        let (name, sql_type, modifier) = (next(), next(), next());
+        let modifier = modifier.trim().parse().unwrap_or(-1);
+        let (kind, limit) = match dialect.declared {
+            Declared::Mysql => (mysql_kind(&sql_type), mysql_limit(&sql_type)),
+            Declared::Sqlite => (sqlite_kind(&sql_type), Limit::None),
+            Declared::Postgres | Declared::Driver => {
+                (postgres_kind(&sql_type), postgres_limit(&sql_type, modifier))
+            }
+        };
+        DeclaredColumn {
+            name,
+            sql_type,
+            kind,
+            limit,
+        }
+    });
+    Ok(columns.collect())
+}
+
+/// Returns the columns of the primary key, if there is one.
+fn primary_key(connection: &OdbcConnection, table: &str) -> Result<Option<Vec<String>>, OdbcError> {
+    let (schema, name) = match table.rsplit_once('.') {
+        Some((schema, name)) => (Some(schema), name),
+        None => (None, table),
+    };
+    // MySQL calls a database so.
+    let is_catalogue = connection.dialect().declared == Declared::Mysql;
+    let (catalogue, schema) = if is_catalogue {
+        (schema, None)
+    } else {
+        (None, schema)
+    };
+    let mut rows = connection.odbc().primary_keys(catalogue, schema, name)?;
+    let mut key: Vec<(i16, String)> = Vec::new();
+    while let Some(row) = rows.next().transpose()? {
+        key.push((
+            row.key_seq,
+            row.column
+                .as_str()
+                .unwrap_or_default()
+                .unwrap_or_default()
+                .to_owned(),
+        ));
+    }
+    key.sort();
+    key.dedup();
+    let columns: Vec<_> = key.into_iter().map(|(_, column)| column).collect();
+    Ok(Some(columns).filter(|columns| !columns.is_empty()))
+}
+
+/// Returns the type of the values of a column, and what it holds of them, as its driver describes it.
+fn kind_of(data_type: DataType) -> (Kind, Limit) {
+    let temporal = |kind, precision: i16| {
+        let limit = Limit::Clock {
+            kind,
+            fraction: usize::try_from(precision).unwrap_or(0),
+            has_zone: false,
+        };
+        (Kind::Temporal(kind, TextDialect::Sqlite), limit)
+    };
+    match data_type {
+        DataType::Bit => (Kind::Bool, Limit::None),
+        DataType::TinyInt | DataType::SmallInt | DataType::Integer | DataType::BigInt => {
+            (Kind::Int, Limit::None)
+        }
+        DataType::Real => (Kind::Float, Limit::Single),
+        DataType::Double | DataType::Float { .. } => (Kind::Float, Limit::None),
+        DataType::Numeric { scale, .. } | DataType::Decimal { scale, .. } => {
+            (Kind::Decimal, Limit::Fraction(i64::from(scale)))
+        }
+        DataType::Date => temporal(Temporal::Date, 0),
+        DataType::Time { precision } => temporal(Temporal::Time, precision),
+        DataType::Timestamp { precision } => temporal(Temporal::Timestamp, precision),
+        DataType::Binary { .. } | DataType::Varbinary { .. } | DataType::LongVarbinary { .. } => {
+            (Kind::Bytes, Limit::None)
+        }
+        DataType::Varchar { length: Some(length) } | DataType::WVarchar { length: Some(length) } => {
+            (Kind::Text, Limit::Characters(length.get()))
+        }
+        _ => (Kind::Text, Limit::None),
+    }
+}
