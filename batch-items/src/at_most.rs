@@ -5,10 +5,11 @@ use std::str::FromStr;
 
 /// A number from 1 to `MOST`: for more, there may be no memory, which would end the process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct AtMost<const MOST: u32>(NonZeroU32);
+pub struct AtMost<const MOST: u32>(NonZeroU32);
 
 impl<const MOST: u32> AtMost<MOST> {
-    pub(crate) fn get(self) -> NonZeroU32 {
+    /// Returns the number.
+    pub fn get(self) -> NonZeroU32 {
         self.0
     }
 }

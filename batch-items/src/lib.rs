@@ -69,7 +69,8 @@
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
 mod added;
-mod at_most;
+#[doc(hidden)]
+pub mod at_most;
 mod bind;
 #[doc(hidden)]
 pub mod choices;

@@ -82,7 +82,7 @@ impl fmt::Debug for ConnectionString {
     }
 }
 
-/// Returns the attributes; a value in braces may contain `;`, and `}}` for a `}`. What follows a brace without an end is none.
+/// Returns the attributes; a value in braces may contain `;`, and `}}` for a `}`. Nothing after an unclosed brace is returned.
 fn attributes(text: &str) -> Vec<&str> {
     let (mut attributes, mut start, mut at) = (Vec::new(), 0, 0);
     while at < text.len() {

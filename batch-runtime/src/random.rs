@@ -4,7 +4,7 @@ use std::hash::{BuildHasher, RandomState};
 
 /// Returns a random number.
 pub(crate) fn random() -> u64 {
-    // The keys belong to the thread: those of a process that was forked are the same.
+    // The keys belong to the thread, and a forked process has the same keys.
     RandomState::new().hash_one(std::process::id())
 }
 

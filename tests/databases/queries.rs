@@ -239,7 +239,7 @@ fn keys_are_compared_exactly() {
     }
 }
 
-/// A key whose order is another one than that of its comparison would lose rows: the type is an error, or is compared in its order.
+/// A key that MySQL orders in another way than it compares it would lose rows: its type is an error, or both agree.
 ///
 /// Spec: INPUT-09
 #[test]

@@ -1,7 +1,9 @@
 //! A destination with a fault.
 
-use batch_runtime::BatchError;
+use std::fs;
+
 use batch_runtime::destination::{Advance, Destination, Marker};
+use batch_runtime::prelude::*;
 
 /// A destination with a fault at an interval, which happens once.
 ///
@@ -135,5 +137,59 @@ impl<D: Destination> Destination for Faulty<D> {
 
     fn remove(&mut self, key: &str, fence: i64) -> Result<(), BatchError> {
         self.inner.remove(key, fence)
+    }
+}
+
+/// Faults of a step that reads seven [`LoggedNumbers`] in intervals of three: the fault, whether the job fails, and where the reader begins
+/// until the job completes. `end` ends the session of the owner, and `take` takes the marker.
+pub const FAULTS: [(&str, bool, &str); 7] = [
+    ("none", false, "0 "),
+    // The items of the second interval are read again.
+    ("before", true, "0 3 "),
+    // They are not, because the destination has them.
+    ("after", true, "0 6 "),
+    ("connection", false, "0 6 "),
+    ("end in a write", false, "0 3 "),
+    ("end in a commit", false, "0 3 "),
+    ("take", false, "0 3 "),
+];
+
+/// Returns the moment of a fault for [`Faulty::new`], and what the test does then.
+pub fn moment_of(fault: &str) -> (&str, &'static str) {
+    match fault {
+        "end in a write" => ("act:write", "end"),
+        "end in a commit" => ("act:commit", "end"),
+        "crash" => ("act:commit", "crash"),
+        "take" => ("act:between", "take"),
+        other => (other, ""),
+    }
+}
+
+/// `LoggedNumbers`: reads the numbers to 7, and appends to a file where it begins.
+#[derive(BatchArtifact)]
+pub struct LoggedNumbers {
+    #[batch_property]
+    log: String,
+    last: u64,
+}
+
+#[item_reader("LoggedNumbers")]
+impl LoggedNumbers {
+    #[open]
+    fn open(&mut self, checkpoint: Option<u64>) {
+        self.last = checkpoint.unwrap_or(0);
+        let earlier = fs::read_to_string(&self.log).unwrap_or_default();
+        fs::write(&self.log, format!("{earlier}{} ", self.last)).expect("the log is written");
+    }
+
+    #[read_item]
+    fn read(&mut self) -> Option<u64> {
+        self.last += 1;
+        (self.last <= 7).then_some(self.last)
+    }
+
+    #[get_checkpoint_info]
+    fn checkpoint(&mut self) -> u64 {
+        self.last
     }
 }

@@ -14,7 +14,7 @@ mod selects;
 
 pub use self::error::QueryError;
 #[doc(hidden)]
-pub use self::order::has_order;
+pub use self::order::warn_without_order;
 #[doc(hidden)]
 pub use self::parameters::Parameters;
 pub use self::position::{Key, QueryOrder, QueryPosition};

@@ -1,9 +1,21 @@
 //! The order of a query's rows.
 
-use crate::sql::{Syntax, Token, is_of_word};
+use crate::sql::{Syntax, Token, beginning, is_of_word};
+
+/// Warns that a restart cannot pass over the rows that were read, if a query without a key has no order.
+pub fn warn_without_order(query: &str, syntax: &Syntax) {
+    if !has_order(query, syntax) {
+        tracing::warn!(
+            query = beginning(query),
+            "the query has neither the property `key` nor an ORDER BY: after a restart its rows may come in another order, \
+             and some would be read twice and others not at all; set `key` to the columns of a unique key, or add an ORDER BY \
+             that ends with a unique column"
+        );
+    }
+}
 
 /// Returns whether a query has an `ORDER BY` itself, not one of a subquery or a window, which does not order its rows.
-pub fn has_order(query: &str, syntax: &Syntax) -> bool {
+fn has_order(query: &str, syntax: &Syntax) -> bool {
     let (mut depth, mut after_order, mut at) = (0_usize, false, 0);
     while at < query.len() {
         let rest = &query[at..];

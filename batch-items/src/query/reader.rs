@@ -9,7 +9,7 @@ use batch_runtime::repository::RepositoryConnection;
 use super::cursor::Cursor;
 use super::database::{connect, count, key_syntax, load, syntax};
 use super::error::{QueryError, failed_query};
-use super::order::has_order;
+use super::order::warn_without_order;
 use super::page::{KeySyntax, Statement};
 use super::parameters::{Parameters, Query};
 use super::position::{Key, QueryOrder, QueryPosition, not_unique, without_key};
@@ -17,7 +17,6 @@ use super::row::{FromRow, Keyed};
 use crate::at_most::AtMost;
 use crate::dataset::Datasets;
 use crate::record::Record;
-use crate::sql::beginning;
 use crate::table::describe;
 
 /// Reads the rows of a query as items of type `T`: a type with diesel's `QueryableByName`, or a [`Record`](crate::Record).
@@ -204,14 +203,8 @@ impl<T: FromRow> QueryItemReader<T> {
         if std::mem::replace(&mut self.order_is_checked, true) {
             return;
         }
-        let query = self.query.to_string();
-        if syntax(connection).is_some_and(|syntax| !has_order(&query, syntax)) {
-            tracing::warn!(
-                query = beginning(&query),
-                "the query has neither the property `key` nor an ORDER BY: after a restart its rows may come in another order, \
-                 and some would be read twice and others not at all; set `key` to the columns of a unique key, or add an ORDER BY \
-                 that ends with a unique column"
-            );
+        if let Some(syntax) = syntax(connection) {
+            warn_without_order(&self.query.to_string(), syntax);
         }
     }
 

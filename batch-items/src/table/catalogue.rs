@@ -58,10 +58,15 @@ impl Table {
         columns.map(|column| (column.name.clone(), Some(column.sql_type.clone())))
     }
 
-    /// Returns a column by its name, which databases do not tell apart from one in another case.
+    /// Returns a column by its name, or by one in another case, which most databases do not tell apart.
     pub(super) fn column(&self, name: &str) -> Result<&TableColumn, String> {
-        let same = |column: &&TableColumn| column.name.eq_ignore_ascii_case(name);
-        self.columns.iter().find(same).ok_or_else(|| {
+        let exact = self.columns.iter().find(|column| column.name == name);
+        // PostgreSQL has both, if they were created in quotes.
+        let mut same = self
+            .columns
+            .iter()
+            .filter(|column| column.name.eq_ignore_ascii_case(name));
+        exact.or_else(|| same.next()).ok_or_else(|| {
             let hint = did_you_mean(name, self.columns.iter().map(|column| column.name.as_str()));
             format!("it has no column `{name}`{hint}")
         })

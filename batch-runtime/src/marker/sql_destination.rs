@@ -29,7 +29,7 @@ pub trait SqlDestination: Send + 'static {
     /// Opens the connection.
     ///
     /// # Errors
-    /// If there is none, with whether a later attempt may succeed.
+    /// If the database cannot be reached, with whether a later attempt may succeed.
     fn connect(&mut self) -> Result<(), ConnectError>;
 
     /// Closes the connection, if there is one, which rolls back in every state.
@@ -101,7 +101,7 @@ pub enum SqlValue<'a> {
 pub struct MarkerRow {
     /// The marker.
     pub marker: Marker,
-    /// The name of its owner's session.
+    /// The name of the owner's session.
     pub session: String,
 }
 
@@ -267,7 +267,7 @@ fn disconnected() -> BatchError {
     BatchError::msg("the destination is not connected")
 }
 
-/// Opens the connection, if there is none, and names its session.
+/// Opens the connection, unless it is open, and names its session.
 fn ensure_connected<D: SqlDestination>(destination: &mut D) -> Result<(), BatchError> {
     if destination.connection().is_some() {
         return Ok(());

@@ -1,12 +1,9 @@
-//! The columns of results, and the buffers for their values.
+//! The columns of results, and their values.
+// Spec: ODBC-03
 
 use batch_items::record::Value;
-use odbc_api::buffers::{AnyColumnBufferSlice, BufferDesc, ColumnarDynBuffer};
-use odbc_api::handles::StatementConnection;
-use odbc_api::{
-    Bit, BlockCursor, ColumnDescription, Cursor, CursorImpl, CursorRow, DataType, Nullable,
-    ResultSetMetadata, SharedConnection,
-};
+use odbc_api::buffers::{AnyColumnBufferSlice, BufferDesc};
+use odbc_api::{Bit, ColumnDescription, CursorRow, DataType, Nullable, ResultSetMetadata};
 
 use crate::connection::{text_of, utf8, utf16};
 use crate::dialect::{Declared, Dialect, Lossy, Texts};
@@ -43,9 +40,9 @@ impl Column {
     pub(crate) fn new(name: impl Into<String>, data_type: DataType, dialect: &Dialect) -> Self {
         let kind = match (kind_of(data_type), dialect.declared) {
             // Its driver calls money a float, too.
-            (Kind::Float, Declared::Postgres) => Kind::FloatAsText,
+            (Kind::Float, Some(Declared::Postgres)) => Kind::FloatAsText,
             // It returns a byte.
-            (Kind::Bool, Declared::Mysql) => Kind::BoolAsText,
+            (Kind::Bool, Some(Declared::Mysql)) => Kind::BoolAsText,
             (kind, _) => kind,
         };
         Self {
@@ -67,7 +64,7 @@ impl Column {
     }
 
     /// Returns the place of its values in a block; `None` if they may be too long.
-    fn in_block(&self, texts: Texts) -> Option<BufferDesc> {
+    pub(crate) fn in_block(&self, texts: Texts) -> Option<BufferDesc> {
         let longest = match self.kind {
             Kind::Bool => return Some(BufferDesc::Bit { nullable: true }),
             Kind::Float => return Some(BufferDesc::F64 { nullable: true }),
@@ -145,7 +142,7 @@ impl Kind {
     /// Returns a text as a value.
     fn of_text(self, text: String) -> Value {
         match self {
-            // One that is larger than `i64`, or a text in a column of integers of SQLite.
+            // One may be larger than `i64`.
             Self::Int => match text.trim().parse() {
                 Ok(number) => Value::Int(number),
                 Err(_) if is_digits(text.trim()) => Value::Decimal(text),
@@ -193,94 +190,14 @@ fn with_zero(number: &str) -> String {
     }
 }
 
-type OwnedCursor = CursorImpl<StatementConnection<SharedConnection<'static>>>;
-
-/// The rows of a result, as they are fetched.
-pub(crate) struct Rows {
-    columns: Vec<Column>,
-    fetched: Fetched,
-}
-
-enum Fetched {
-    /// In blocks.
-    Blocks(BlockCursor<OwnedCursor, ColumnarDynBuffer>),
-    /// One by one, with values of any length.
-    Each(OwnedCursor),
-}
-
-/// A value did not fit into a block, whose rows are lost.
-pub(crate) struct TooLong;
-
-impl Rows {
-    /// Prepares to fetch the rows of a result in blocks of `size`, if all values have a limit.
-    pub(crate) fn new(
-        cursor: OwnedCursor,
-        columns: Vec<Column>,
-        size: usize,
-        texts: Texts,
-        one_by_one: bool,
-    ) -> Result<Self, OdbcError> {
-        let places: Option<Vec<_>> = columns.iter().map(|column| column.in_block(texts)).collect();
-        let fetched = match places {
-            Some(places) if !one_by_one => {
-                let buffer = ColumnarDynBuffer::from_descs(size, places);
-                Fetched::Blocks(cursor.bind_buffer(buffer)?)
-            }
-            _ => Fetched::Each(cursor),
-        };
-        Ok(Self { columns, fetched })
-    }
-
-    /// Fetches up to `size` rows; none at the end.
-    pub(crate) fn fetch(
-        &mut self,
-        size: usize,
-        texts: Texts,
-    ) -> Result<Result<Vec<Vec<Value>>, TooLong>, OdbcError> {
-        let columns = &self.columns;
-        match &mut self.fetched {
-            Fetched::Blocks(cursor) => fetch_block(cursor, columns),
-            Fetched::Each(cursor) => {
-                let mut rows = Vec::new();
-                while rows.len() < size
-                    && let Some(mut row) = cursor.next_row()?
-                {
-                    let numbered = (1..).zip(columns);
-                    let values = numbered.map(|(number, column)| value_of(&mut row, number, column, texts));
-                    rows.push(values.collect::<Result<_, _>>()?);
-                }
-                Ok(Ok(rows))
-            }
-        }
-    }
-}
-
-fn fetch_block(
-    cursor: &mut BlockCursor<OwnedCursor, ColumnarDynBuffer>,
-    columns: &[Column],
-) -> Result<Result<Vec<Vec<Value>>, TooLong>, OdbcError> {
-    let Some(block) = cursor.fetch()? else {
-        return Ok(Ok(Vec::new()));
-    };
-    let mut rows: Vec<Vec<Value>> = Vec::new();
-    rows.resize_with(block.num_rows(), || Vec::with_capacity(columns.len()));
-    for (index, column) in columns.iter().enumerate() {
-        if let Err(TooLong) = column.append(block.column(index), &mut rows)? {
-            return Ok(Err(TooLong));
-        }
-    }
-    Ok(Ok(rows))
-}
-
 impl Column {
-    /// Appends the values of a block to its rows.
-    fn append(
+    /// Appends the values of a block to its rows. Returns whether none of them is cut, which not every driver reports.
+    pub(crate) fn append(
         &self,
         values: AnyColumnBufferSlice<'_>,
         rows: &mut [Vec<Value>],
-    ) -> Result<Result<(), TooLong>, OdbcError> {
+    ) -> Result<bool, OdbcError> {
         let missing = || OdbcError::new("the block of the driver has another type");
-        // Not every driver warns about a value that is cut.
         match self.kind {
             Kind::Bool => {
                 let values = values.as_nullable_slice::<Bit>().ok_or_else(missing)?;
@@ -293,7 +210,7 @@ impl Column {
             Kind::Bytes => {
                 let values = values.as_binary().ok_or_else(missing)?;
                 if values.has_truncated_values().is_some() {
-                    return Ok(Err(TooLong));
+                    return Ok(false);
                 }
                 push(rows, values.iter(), |bytes| Ok(Value::Bytes(bytes.to_vec())))?;
             }
@@ -301,7 +218,7 @@ impl Column {
                 let (narrow, wide) = (values.as_text(), values.as_wide_text());
                 let cut = narrow.and_then(|values| values.has_truncated_values());
                 if cut.or_else(|| wide?.has_truncated_values()).is_some() {
-                    return Ok(Err(TooLong));
+                    return Ok(false);
                 }
                 match (narrow, wide) {
                     (Some(values), _) => {
@@ -318,7 +235,43 @@ impl Column {
                 }
             }
         }
-        Ok(Ok(()))
+        Ok(true)
+    }
+
+    /// Returns the value of a row, of any length.
+    pub(crate) fn value_in(
+        &self,
+        row: &mut CursorRow<'_>,
+        number: u16,
+        texts: Texts,
+    ) -> Result<Value, OdbcError> {
+        match self.kind {
+            Kind::Bool => {
+                let mut value = Nullable::<Bit>::null();
+                row.get_data(number, &mut value)?;
+                Ok(value
+                    .into_opt()
+                    .map_or(Value::Null, |value| Value::Bool(value.as_bool())))
+            }
+            Kind::Float => {
+                let mut value = Nullable::<f64>::null();
+                row.get_data(number, &mut value)?;
+                Ok(value.into_opt().map_or(Value::Null, Value::Float))
+            }
+            Kind::Bytes => {
+                let mut bytes = Vec::new();
+                let is_there = row.get_binary(number, &mut bytes)?;
+                Ok(if is_there {
+                    Value::Bytes(bytes)
+                } else {
+                    Value::Null
+                })
+            }
+            Kind::Int | Kind::FloatAsText | Kind::BoolAsText | Kind::Decimal | Kind::Text => {
+                let text = text_of(row, number, texts)?;
+                Ok(text.map_or(Value::Null, |text| self.kind.of_text(text)))
+            }
+        }
     }
 }
 
@@ -332,35 +285,4 @@ fn push<V>(
         row.push(value.map_or(Ok(Value::Null), &value_of)?);
     }
     Ok(())
-}
-
-/// Returns a value of a row, of any length.
-fn value_of(row: &mut CursorRow<'_>, number: u16, column: &Column, texts: Texts) -> Result<Value, OdbcError> {
-    match column.kind {
-        Kind::Bool => {
-            let mut value = Nullable::<Bit>::null();
-            row.get_data(number, &mut value)?;
-            Ok(value
-                .into_opt()
-                .map_or(Value::Null, |value| Value::Bool(value.as_bool())))
-        }
-        Kind::Float => {
-            let mut value = Nullable::<f64>::null();
-            row.get_data(number, &mut value)?;
-            Ok(value.into_opt().map_or(Value::Null, Value::Float))
-        }
-        Kind::Bytes => {
-            let mut bytes = Vec::new();
-            let is_there = row.get_binary(number, &mut bytes)?;
-            Ok(if is_there {
-                Value::Bytes(bytes)
-            } else {
-                Value::Null
-            })
-        }
-        Kind::Int | Kind::FloatAsText | Kind::BoolAsText | Kind::Decimal | Kind::Text => {
-            let text = text_of(row, number, texts)?;
-            Ok(text.map_or(Value::Null, |text| column.kind.of_text(text)))
-        }
-    }
 }

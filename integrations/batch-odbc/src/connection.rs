@@ -1,4 +1,5 @@
 //! Connections.
+// Spec: ODBC-07
 
 use std::fmt;
 
@@ -62,7 +63,7 @@ impl OdbcConnection {
     }
 
     /// Executes a statement, and returns how many rows it has changed.
-    pub(crate) fn execute(&self, statement: &str, parameters: &[Parameter]) -> Result<usize, OdbcError> {
+    pub(crate) fn execute(&self, statement: &str, parameters: &[Parameter<'_>]) -> Result<usize, OdbcError> {
         let mut prepared = self.connection.preallocate()?;
         if prepared.execute(statement, parameters)?.is_some() {
             return Ok(0);
@@ -91,7 +92,7 @@ impl OdbcConnection {
     pub(crate) fn select(
         &self,
         query: &str,
-        parameters: &[Parameter],
+        parameters: &[Parameter<'_>],
     ) -> Result<Vec<Vec<Option<String>>>, OdbcError> {
         let cursor = self.connection.execute(query, parameters, None)?;
         let (Some(mut cursor), mut rows) = (cursor, Vec::new()) else {
@@ -133,8 +134,8 @@ fn check_charset(expected: &str, found: &str) -> Result<(), OdbcError> {
     }
 }
 
-/// Checks the character set that a connection string for a driver of MySQL names. In some of them, that of MariaDB reports now and then that it has no
-/// memory when it connects.
+/// Checks the character set in a connection string for a driver of MySQL. With some character sets, MariaDB's driver sometimes fails to connect, with
+/// "Memory allocation error".
 fn check_mysql(string: &str) -> Result<(), OdbcError> {
     let attribute = |wanted: &str| {
         let attributes = string

@@ -1,5 +1,5 @@
 //! A database of ODBC as a destination.
-// Spec: MARK-02, MARK-08, MARK-11
+// Spec: ODBC-05, MARK-02, MARK-08, MARK-11
 
 use batch_runtime::BatchError;
 use batch_runtime::destination::{
@@ -60,7 +60,7 @@ impl OdbcDestination {
     }
 }
 
-fn parameter(value: SqlValue<'_>, dialect: &Dialect) -> Parameter {
+fn parameter<'v>(value: SqlValue<'v>, dialect: &Dialect) -> Parameter<'v> {
     match value {
         SqlValue::Text(text) => parameters::text(text, None, dialect),
         SqlValue::Number(number) => parameters::integer(number, dialect),
@@ -112,13 +112,13 @@ impl SqlDestination for OdbcDestination {
         let Ok(connection) = self.connected() else {
             return false;
         };
-        // PostgreSQL executes no other statement after an error in a transaction.
-        let is_rolled_back = match self.begins_by_sql() {
-            true => connection.run("ROLLBACK").is_ok(),
-            false => connection.odbc().rollback().is_ok(),
+        // PostgreSQL executes no other statement after an error in a transaction. SQLite has none to roll back then.
+        let _ = match self.begins_by_sql() {
+            true => connection.run("ROLLBACK").map(drop),
+            false => connection.odbc().rollback().map_err(OdbcError::from),
         };
-        // A driver may notice a loss only by a statement.
-        is_rolled_back || connection.select(connection.dialect().probe, &[]).is_ok()
+        // Only a statement shows a loss to each driver.
+        connection.select(connection.dialect().probe, &[]).is_ok()
     }
 
     fn begin(&mut self, statements: &str) -> Result<(), BatchError> {

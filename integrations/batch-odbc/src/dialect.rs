@@ -1,4 +1,5 @@
 //! What differs between the databases.
+// Spec: ODBC-06
 
 use batch_items::sql::{self, Syntax};
 use batch_runtime::destination::{SavepointWords, SqlDialect};
@@ -28,7 +29,7 @@ pub(crate) struct Dialect {
     /// Statements that prepare a connection, so that no value is cut or shown in another form.
     pub(crate) prepare: &'static [&'static str],
     /// How the catalogue declares the columns of a table; the driver's description does not have all.
-    pub(crate) declared: Declared,
+    pub(crate) declared: Option<Declared>,
     /// A query for the errors of the last statement, where a driver reports some as warnings.
     pub(crate) errors: Option<&'static str>,
     /// Why its rows cannot be read by ODBC.
@@ -52,16 +53,14 @@ pub(crate) enum Upsert {
     UpdateThenInsert(&'static str),
 }
 
-/// Whose types a catalogue declares.
+/// The catalogue that declares the types of a table's columns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Declared {
-    /// Those of the driver alone.
-    Driver,
-    /// Those of PostgreSQL.
+    /// PostgreSQL's.
     Postgres,
-    /// Those of MySQL.
+    /// MySQL's.
     Mysql,
-    /// Those of SQLite.
+    /// SQLite's.
     Sqlite,
 }
 
@@ -115,7 +114,7 @@ const STANDARD: Dialect = Dialect {
     probe: "SELECT 1",
     encoding: None,
     prepare: &[],
-    declared: Declared::Driver,
+    declared: None,
     errors: None,
     unreadable: None,
     lossy: &[],
@@ -193,7 +192,7 @@ const KNOWN: &[Dialect] = &[
         insert: Insert::Values,
         texts: Texts::Narrow,
         is_typed: false,
-        // The driver may have been told to change the ends of lines.
+        // An option makes the driver change the ends of lines.
         encoding: Some(("SELECT current_setting('client_encoding') || chr(10)", "UTF8\n")),
         // The driver takes an encoding from the locale of the process, which another thread may change meanwhile.
         prepare: &[
@@ -201,7 +200,7 @@ const KNOWN: &[Dialect] = &[
             "SET DateStyle = 'ISO, MDY'",
             "SET extra_float_digits = 1",
         ],
-        declared: Declared::Postgres,
+        declared: Some(Declared::Postgres),
         // The driver has dates neither before Christ nor of infinity, and no time zone.
         lossy: &[
             (Lossy::Temporal, "CAST({} AS TEXT)"),
@@ -226,7 +225,7 @@ const KNOWN: &[Dialect] = &[
         insert: Insert::Values,
         texts: Texts::Narrow,
         is_typed: false,
-        declared: Declared::Sqlite,
+        declared: Some(Declared::Sqlite),
         unreadable: Some(
             "the driver of SQLite returns floats with 15 digits, and takes the types of a page from its first row; read the file by \
              `queryRecordReader` or `QueryItemReader`",
@@ -251,7 +250,7 @@ const MYSQL: Dialect = Dialect {
         "SET SESSION sql_mode = CONCAT(@@SESSION.sql_mode, ',STRICT_ALL_TABLES')",
         "SET SESSION max_sort_length = 8388608",
     ],
-    declared: Declared::Mysql,
+    declared: Some(Declared::Mysql),
     errors: Some("SHOW ERRORS"),
     ..STANDARD
 };
@@ -266,3 +265,16 @@ impl Dialect {
         known.unwrap_or(&STANDARD)
     }
 }
+
+/// The databases whose statements are compared with their texts, with the quotes around names.
+#[cfg(test)]
+pub(crate) const COMPARED: &[(&str, char)] = &[
+    ("Oracle", '"'),
+    ("Microsoft SQL Server", '"'),
+    ("DB2/LINUXX8664", '"'),
+    ("Firebird", '"'),
+    ("PostgreSQL", '"'),
+    ("MariaDB", '`'),
+    ("SQLite", '"'),
+    ("Informix", '"'),
+];

@@ -49,12 +49,10 @@ impl OdbcError {
         self.state.starts_with("23") || (self.state == "HY000" && self.native == 19)
     }
 
-    /// Returns whether a table or a column does not exist.
-    pub(crate) fn is_of_missing_object(&self) -> bool {
-        let states = ["42S02", "42P01", "42S22", "42703", "42704"];
-        let is_of_sqlite = self.state == "HY000" && self.native == 1;
-        // Oracle, and its 942 is "table or view does not exist".
-        states.contains(&self.state.as_str()) || is_of_sqlite || self.native == 942
+    /// Returns whether a table does not exist.
+    pub(crate) fn is_of_missing_table(&self) -> bool {
+        // The driver of SQLite has one code for all errors of a statement.
+        ["42S02", "42P01"].contains(&self.state.as_str()) || self.message.contains("no such table")
     }
 
     /// Returns this error; as a lost connection, if it is one.
@@ -95,7 +93,7 @@ impl From<OdbcError> for StatementError {
     fn from(error: OdbcError) -> Self {
         Self {
             is_violation: error.is_violation(),
-            may_be_of_table: error.is_of_missing_object() || error.state.starts_with("42"),
+            may_be_of_table: error.state.starts_with("42") || error.message.contains("no such"),
             key: None,
             cause: error.into(),
         }

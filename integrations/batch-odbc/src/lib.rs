@@ -7,7 +7,7 @@
 //! | [`OdbcDestination`] | lets a writer of the program write exactly once with its own statements |
 //!
 //! The property `database` is a connection string such as `odbc:DSN=erp;UID=batch;PWD=secret`, or the name of one in the table
-//! `[databases]` of `batch.toml`. A program links the driver manager of the system: unixODBC, iODBC or that of Windows.
+//! `[databases]` of `batch.toml`. A program links the driver manager of the system: unixODBC, iODBC or the ODBC of Windows.
 
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
@@ -19,6 +19,7 @@ mod error;
 mod parameters;
 mod reader;
 mod registered;
+mod result;
 mod row;
 mod selects;
 mod statements;

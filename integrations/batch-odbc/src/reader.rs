@@ -1,12 +1,14 @@
 //! The reader of a query.
+// Spec: ODBC-01, ODBC-02
 
 use std::collections::VecDeque;
 use std::marker::PhantomData;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use batch_items::at_most::AtMost;
 use batch_items::query::{
-    Key, Parameters, Passing, Query, QueryError, QueryOrder, QueryPosition, has_order, mark_of, not_unique,
-    without_key,
+    Key, Parameters, Passing, Query, QueryError, QueryOrder, QueryPosition, mark_of, not_unique,
+    warn_without_order, without_key,
 };
 use batch_items::record::Value;
 use batch_runtime::prelude::*;
@@ -15,10 +17,11 @@ use batch_runtime::{BatchError, ConfigurationError};
 use odbc_api::{ConnectionTransitions, Cursor, DataType, SharedConnection};
 use serde::de::DeserializeOwned;
 
-use crate::columns::{Column, Rows, TooLong, columns_of};
+use crate::columns::{Column, columns_of};
 use crate::connection::{OdbcConnection, text_of};
-use crate::dialect::{Declared, Dialect};
+use crate::dialect::Declared;
 use crate::error::OdbcError;
+use crate::result::{Block, ResultRows};
 use crate::row::item_of;
 use crate::selects::{Selects, Statement};
 
@@ -37,8 +40,8 @@ use crate::selects::{Selects, Statement};
 /// it keeps each page fast.
 ///
 /// **Without a `key`** the rows are read by one query. The checkpoint is their number; a restart runs the query again and passes over
-/// as many rows. So the query needs an ORDER BY that ends with a unique column, and its rows must not change in between. Not every driver
-/// reads such a result bit by bit: that of MariaDB keeps it in memory, and so does that of PostgreSQL without `UseDeclareFetch=1`.
+/// as many rows. So the query needs an ORDER BY that ends with a unique column, and its rows must not change in between. Some drivers
+/// keep the whole result in memory: MariaDB's driver always, PostgreSQL's driver without `UseDeclareFetch=1`.
 ///
 /// Texts keep their characters, decimals their digits. The driver of PostgreSQL changes dates before Christ and at infinity, UUIDs and others:
 /// with a `key` these columns are read as text; without one the step fails, with the cast that the query needs. A SQLite file is not read:
@@ -70,7 +73,7 @@ pub struct OdbcItemReader<T> {
     #[batch_property(name = "key", value = "")]
     key: Vec<String>,
     #[batch_property(name = "page.size", value = "1000")]
-    page_size: PageSize,
+    page_size: AtMost<100_000>,
     #[batch_context]
     job: JobContext,
     state: Option<State>,
@@ -85,20 +88,6 @@ pub struct OdbcItemReader<T> {
 /// How often a page is read if its rows change meanwhile.
 const PAGE_ATTEMPTS: usize = 5;
 
-/// A number of rows.
-#[derive(Clone, Copy)]
-struct PageSize(usize);
-
-impl std::str::FromStr for PageSize {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        let size = text.parse().ok().filter(|size| (1..=100_000).contains(size));
-        size.map(Self)
-            .ok_or_else(|| "expected a number from 1 to 100000".to_owned())
-    }
-}
-
 /// What is open.
 struct State {
     connection: SharedConnection<'static>,
@@ -106,7 +95,7 @@ struct State {
     /// The names of the values.
     names: Arc<Vec<String>>,
     /// The result that is open; `None` with a key.
-    fetched: Option<Rows>,
+    fetched: Option<ResultRows>,
     rows: VecDeque<Vec<Value>>,
     /// The key of the last row that was fetched.
     last: Option<Vec<Key>>,
@@ -170,6 +159,7 @@ impl<T: DeserializeOwned + Send + 'static> OdbcItemReader<T> {
 impl<T> OdbcItemReader<T> {
     /// Returns the next row; `None` after the last one.
     fn next_row(&mut self) -> Result<Option<Vec<Value>>, QueryError> {
+        let size = self.size();
         loop {
             let Some(state) = &mut self.state else {
                 return Ok(None);
@@ -180,10 +170,10 @@ impl<T> OdbcItemReader<T> {
             if state.has_ended {
                 return Ok(None);
             }
-            if let Err(TooLong) = state.fetch(&self.key, self.page_size.0, self.one_by_one)? {
+            if !state.fetch(&self.key, size, self.one_by_one)? {
                 // The rows of the block are lost: they are fetched again, from the last row that was read.
                 self.one_by_one = true;
-                state.rewind(&self.position, self.page_size.0)?;
+                state.rewind(&self.position, size)?;
             }
         }
     }
@@ -201,7 +191,9 @@ impl<T> OdbcItemReader<T> {
             values,
             keys: Vec::new(),
         };
-        self.check_order(&statement.text, dialect);
+        if self.key.is_empty() && !std::mem::replace(&mut self.order_is_checked, true) {
+            warn_without_order(&statement.text, dialect.syntax);
+        }
         let found = connection
             .odbc()
             .prepare(&statement.text)
@@ -228,7 +220,7 @@ impl<T> OdbcItemReader<T> {
         };
         if self.key.is_empty() {
             state.selects.check_lossy()?;
-            let fetched = state.run(self.page_size.0, self.one_by_one);
+            let fetched = state.run(self.size(), self.one_by_one);
             state.fetched = Some(fetched.map_err(of_query)?);
         } else {
             let without = state.count(&state.selects.without_key()).map_err(of_query)?;
@@ -239,24 +231,15 @@ impl<T> OdbcItemReader<T> {
         Ok(state)
     }
 
-    /// Warns if a restart cannot pass over the rows that were read.
-    fn check_order(&mut self, query: &str, dialect: &Dialect) {
-        let is_checked = std::mem::replace(&mut self.order_is_checked, true);
-        if !is_checked && self.key.is_empty() && !has_order(query, dialect.syntax) {
-            tracing::warn!(
-                query,
-                "the query has neither the property `key` nor an ORDER BY: after a restart its rows may come in another order, and some \
-                 would be read twice and others not at all; set `key` to the columns of a unique key, or add an ORDER BY that ends with a \
-                 unique column"
-            );
-        }
+    fn size(&self) -> usize {
+        self.page_size.get().get() as usize
     }
 }
 
 /// Checks that the driver of PostgreSQL returns booleans as such.
 fn check_booleans(connection: &OdbcConnection) -> Result<(), BatchError> {
     let dialect = connection.dialect();
-    if dialect.declared != Declared::Postgres {
+    if dialect.declared != Some(Declared::Postgres) {
         return Ok(());
     }
     let found = connection
@@ -293,43 +276,31 @@ fn key_of(names: &[String], columns: &[Column]) -> Result<Vec<Column>, QueryErro
 }
 
 impl State {
-    /// Fetches rows: a page, or a block of them.
-    fn fetch(
-        &mut self,
-        key: &[String],
-        size: usize,
-        one_by_one: bool,
-    ) -> Result<Result<(), TooLong>, QueryError> {
+    /// Fetches rows: a page, or a block of them. Returns false if a value was cut, and the rows are lost.
+    fn fetch(&mut self, key: &[String], size: usize, one_by_one: bool) -> Result<bool, QueryError> {
         match key {
             [] => self.fetch_block(size),
             key => self.fetch_page(key, size, one_by_one),
         }
     }
 
-    fn fetch_block(&mut self, size: usize) -> Result<Result<(), TooLong>, QueryError> {
+    fn fetch_block(&mut self, size: usize) -> Result<bool, QueryError> {
         let Some(fetched) = &mut self.fetched else {
-            return Ok(Ok(()));
+            return Ok(true);
         };
-        let texts = self.selects.dialect.texts;
-        let rows = match fetched.fetch(size, texts).map_err(of_query)? {
-            Ok(rows) => rows,
-            Err(TooLong) => return Ok(Err(TooLong)),
-        };
-        self.has_ended = rows.is_empty();
-        match self.has_ended {
-            true => self.passing.end()?,
-            false => self.pass(rows)?,
+        match fetched.fetch(size).map_err(of_query)? {
+            Block::Cut => return Ok(false),
+            Block::Rows(rows) if rows.is_empty() => {
+                self.passing.end()?;
+                self.has_ended = true;
+            }
+            Block::Rows(rows) => self.pass(rows)?,
         }
-        Ok(Ok(()))
+        Ok(true)
     }
 
-    /// Fetches a page whole: an open result would keep a SQLite file locked, to which the step may write.
-    fn fetch_page(
-        &mut self,
-        key: &[String],
-        size: usize,
-        one_by_one: bool,
-    ) -> Result<Result<(), TooLong>, QueryError> {
+    /// Fetches a page whole: an open result could hold locks that a commit of the step waits for.
+    fn fetch_page(&mut self, key: &[String], size: usize, one_by_one: bool) -> Result<bool, QueryError> {
         self.check_last(key)?;
         let after = self.last.clone();
         // Rows that other programs write between the page and its check change their numbers, but not each time.
@@ -338,21 +309,21 @@ impl State {
             self.last.clone_from(&after);
             let mut page = self.run(size, one_by_one).map_err(of_query)?;
             loop {
-                match page.fetch(size, self.selects.dialect.texts).map_err(of_query)? {
-                    Err(TooLong) => return Ok(Err(TooLong)),
-                    Ok(rows) if rows.is_empty() => break,
-                    Ok(rows) => self.take_page(key, rows)?,
+                match page.fetch(size).map_err(of_query)? {
+                    Block::Cut => return Ok(false),
+                    Block::Rows(rows) if rows.is_empty() => break,
+                    Block::Rows(rows) => self.take_page(key, rows)?,
                 }
             }
             drop(page);
             if self.is_in_order(after.as_deref()).map_err(of_query)? {
                 self.has_ended = self.rows.len() < size;
-                return Ok(Ok(()));
+                return Ok(true);
             }
         }
         let cause = format!(
-            "the database orders the key `{}` in another way than it compares it, so rows would be lost or read twice; cast the column in \
-             the query, or take another key",
+            "the database orders the key `{}` in another way than it compares it, so rows would be lost or read twice; or the rows of the \
+             page have changed each of {PAGE_ATTEMPTS} times that it was read; cast the column in the query, or take another key",
             key.join(", ")
         );
         Err(QueryError::new("read the query", cause))
@@ -428,7 +399,7 @@ impl State {
     }
 
     /// Runs the query; with a key, for the first page after the last one.
-    fn run(&self, size: usize, one_by_one: bool) -> Result<Rows, OdbcError> {
+    fn run(&self, size: usize, one_by_one: bool) -> Result<ResultRows, OdbcError> {
         let Selects {
             dialect, query, key, ..
         } = &self.selects;
@@ -442,7 +413,7 @@ impl State {
         let cursor = cursor.map_err(|failed| OdbcError::from(failed.error))?;
         let mut cursor = cursor.ok_or_else(|| OdbcError::new("the query returns no result"))?;
         let result = columns_of(&mut cursor, dialect)?;
-        Rows::new(cursor, result, size, dialect.texts, one_by_one)
+        ResultRows::new(cursor, result, size, dialect.texts, one_by_one)
     }
 
     /// Returns the number that a statement counts.

@@ -19,7 +19,7 @@ pub(crate) struct Statement {
 }
 
 impl Statement {
-    pub(crate) fn parameters(&self, dialect: &Dialect) -> Vec<Parameter> {
+    pub(crate) fn parameters(&self, dialect: &Dialect) -> Vec<Parameter<'_>> {
         let values = self
             .values
             .iter()
@@ -32,14 +32,14 @@ impl Statement {
     }
 }
 
-/// The query of a reader, from which the others are made.
+/// The query of a reader, and what its pages need.
 pub(crate) struct Selects {
     pub(crate) dialect: &'static Dialect,
     pub(crate) quote: char,
     pub(crate) query: Statement,
     /// The columns of its result.
     pub(crate) columns: Vec<Column>,
-    /// Those of the key; empty without one.
+    /// The columns of the key; empty without one.
     pub(crate) key: Vec<Column>,
 }
 
@@ -173,22 +173,14 @@ mod tests {
     use batch_runtime::destination::Markers;
 
     use super::*;
+    use crate::dialect::COMPARED;
 
     /// Oracle, SQL Server and DB2 are not there for tests: their statements are.
     // Spec: ODBC-06
     #[test]
     fn queries_and_markers_of_each_database() {
         let mut shown = String::new();
-        for database in [
-            "Oracle",
-            "Microsoft SQL Server",
-            "DB2/LINUXX8664",
-            "Firebird",
-            "PostgreSQL",
-            "MariaDB",
-            "SQLite",
-            "Informix",
-        ] {
+        for (database, quote) in COMPARED {
             let dialect = Dialect::of(database);
             let columns = vec![
                 Column::new("ID", DataType::Integer, dialect),
@@ -197,7 +189,7 @@ mod tests {
             ];
             let selects = Selects {
                 dialect,
-                quote: if database == "MariaDB" { '`' } else { '"' },
+                quote: *quote,
                 query: Statement {
                     text: "SELECT * FROM T WHERE REGION = ?".to_owned(),
                     values: vec![Value::from("EU")],

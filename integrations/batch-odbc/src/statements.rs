@@ -6,10 +6,10 @@ use batch_items::writers::WriteMode;
 use crate::dialect::{Dialect, Insert, Upsert};
 
 /// A statement that writes one row or several.
-pub(crate) struct Statement<'p> {
+pub(crate) struct Statement {
     pub(crate) text: String,
-    /// The columns whose values are the parameters of a row, in their order.
-    pub(crate) parameters: Vec<&'p Column>,
+    /// The columns of the plan whose values are the parameters of a row, in their order.
+    pub(crate) parameters: Vec<usize>,
 }
 
 /// How names are written.
@@ -35,9 +35,9 @@ impl Names {
         }
     }
 
-    /// Returns the statement that inserts so many rows.
-    pub(crate) fn insert<'p>(&self, plan: &'p Plan, rows: usize) -> Statement<'p> {
-        let (into, row) = (self.into(plan), places(plan.columns.len()));
+    /// Returns the statement that inserts this number of rows.
+    pub(crate) fn insert(&self, plan: &Plan, rows: usize) -> Statement {
+        let (into, row) = (self.into(plan), placeholders(plan.columns.len()));
         let text = match self.dialect.insert {
             Insert::Values | Insert::One => {
                 format!("{into} VALUES {}", vec![format!("({row})"); rows].join(", "))
@@ -51,25 +51,25 @@ impl Names {
         };
         Statement {
             text,
-            parameters: plan.columns.iter().collect(),
+            parameters: places_of(plan, |_| true),
         }
     }
 
     /// Returns the statements that write one row: each follows if the one before has changed none.
-    pub(crate) fn row<'p>(&self, plan: &'p Plan) -> Vec<Statement<'p>> {
+    pub(crate) fn row(&self, plan: &Plan) -> Vec<Statement> {
         let table = self.table(plan);
         match plan.mode {
             WriteMode::Insert => vec![self.insert(plan, 1)],
             WriteMode::Update => vec![self.update(plan)],
             WriteMode::Delete => vec![Statement {
                 text: format!("DELETE FROM {table} WHERE {}", self.conditions(plan)),
-                parameters: plan.keys().collect(),
+                parameters: places_of(plan, |column| column.is_key),
             }],
             WriteMode::Upsert => self.upsert(plan),
         }
     }
 
-    fn update<'p>(&self, plan: &'p Plan) -> Statement<'p> {
+    fn update(&self, plan: &Plan) -> Statement {
         let mut set: Vec<_> = plan
             .values()
             .map(|column| format!("{} = ?", self.name(column)))
@@ -89,12 +89,16 @@ impl Names {
                 set.join(", "),
                 self.conditions(plan)
             ),
-            parameters: plan.values().chain(plan.keys()).collect(),
+            parameters: [
+                places_of(plan, |column| !column.is_key),
+                places_of(plan, |column| column.is_key),
+            ]
+            .concat(),
         }
     }
 
-    fn upsert<'p>(&self, plan: &'p Plan) -> Vec<Statement<'p>> {
-        let (table, row) = (self.table(plan), places(plan.columns.len()));
+    fn upsert(&self, plan: &Plan) -> Vec<Statement> {
+        let (table, row) = (self.table(plan), placeholders(plan.columns.len()));
         let keys = self.list(plan.keys());
         match self.dialect.upsert {
             Upsert::OnConflict => {
@@ -123,7 +127,8 @@ impl Names {
                     self.into(plan),
                     self.conditions(plan)
                 );
-                let parameters = plan.columns.iter().chain(plan.keys()).collect();
+                let parameters =
+                    [places_of(plan, |_| true), places_of(plan, |column| column.is_key)].concat();
                 vec![self.update(plan), Statement { text, parameters }]
             }
         }
@@ -174,10 +179,10 @@ impl Names {
         )
     }
 
-    fn of_all<'p>(&self, plan: &'p Plan, text: String) -> Statement<'p> {
+    fn of_all(&self, plan: &Plan, text: String) -> Statement {
         Statement {
             text,
-            parameters: plan.columns.iter().collect(),
+            parameters: places_of(plan, |_| true),
         }
     }
 
@@ -232,8 +237,17 @@ impl Names {
     }
 }
 
-/// Returns the places of so many values.
-fn places(count: usize) -> String {
+/// Returns where columns of a kind are in a plan.
+fn places_of(plan: &Plan, is_one: impl Fn(&Column) -> bool) -> Vec<usize> {
+    let columns = plan.columns.iter().enumerate();
+    columns
+        .filter(|(_, column)| is_one(column))
+        .map(|(place, _)| place)
+        .collect()
+}
+
+/// Returns placeholders for this number of values.
+fn placeholders(count: usize) -> String {
     vec!["?"; count].join(", ")
 }
 
@@ -246,6 +260,7 @@ mod tests {
     use batch_items::writers::RowsAffected;
 
     use super::*;
+    use crate::dialect::COMPARED;
 
     fn table() -> Table {
         let column = |name: &str| TableColumn {
@@ -268,19 +283,9 @@ mod tests {
     #[test]
     fn statements_of_each_database() {
         let mut shown = String::new();
-        let databases = [
-            "Oracle",
-            "Microsoft SQL Server",
-            "DB2/LINUXX8664",
-            "Firebird",
-            "PostgreSQL",
-            "MariaDB",
-            "SQLite",
-            "Informix",
-        ];
-        for database in databases {
+        for (database, quote) in COMPARED {
             let names = Names {
-                quote: if database == "MariaDB" { '`' } else { '"' },
+                quote: *quote,
                 dialect: Dialect::of(database),
             };
             writeln!(shown, "-- {database}").unwrap();
@@ -306,7 +311,7 @@ mod tests {
                     let parameters: Vec<_> = statement
                         .parameters
                         .iter()
-                        .map(|column| column.name.as_str())
+                        .map(|place| plan.columns[*place].name.as_str())
                         .collect();
                     writeln!(shown, "{}\n    {}", statement.text, parameters.join(" ")).unwrap();
                 }

@@ -1,4 +1,5 @@
 //! The tables that are written.
+// Spec: ODBC-04
 
 use std::sync::Arc;
 
@@ -61,8 +62,9 @@ pub struct OdbcTables {
 }
 
 impl OdbcTables {
-    fn destination_of(&self) -> Result<OdbcDestination, BatchError> {
-        Ok(OdbcDestination::new(self.job.connection_string(&self.database)?))
+    fn describe_table(&self, table: &str) -> Result<(Table, Vec<(String, DataType)>), BatchError> {
+        let connection = OdbcConnection::open(&self.job.connection_string(&self.database)?)?;
+        Ok(describe(&connection, table)?)
     }
 
     fn type_of(&self, column: &str) -> DataType {
@@ -73,21 +75,19 @@ impl OdbcTables {
 
 impl TableDatabase for OdbcTables {
     fn destination(&self) -> Result<Option<AnyDestination>, BatchError> {
-        Ok(Some(self.destination_of()?.into()))
+        let string = self.job.connection_string(&self.database)?;
+        Ok(Some(OdbcDestination::new(string).into()))
     }
 
     fn describe(&mut self, table: &str) -> Result<Arc<Table>, BatchError> {
-        let connection = OdbcConnection::open(&self.job.connection_string(&self.database)?)?;
-        let (described, types) = describe(&connection, table)?;
+        let (described, types) = self.describe_table(table)?;
         self.types = types;
         Ok(Arc::new(described))
     }
 
     fn describe_again(&mut self, table: &str, _: &mut ChunkTransaction) -> Option<Table> {
-        // PostgreSQL executes nothing after an error in a transaction.
-        let connection = OdbcConnection::open(&self.job.connection_string(&self.database).ok()?).ok()?;
-        let (described, _) = describe(&connection, table).ok()?;
-        Some(described)
+        // By another connection: PostgreSQL executes nothing after an error in a transaction.
+        self.describe_table(table).ok().map(|(described, _)| described)
     }
 
     fn report(&self, _: &Table, name: &str) {
@@ -199,26 +199,21 @@ impl Writing<'_> {
     }
 
     /// Returns the values of rows, for a statement.
-    fn values(&self, statement: &Statement<'_>, from: usize, to: usize) -> Result<Vec<Parameter>, OdbcError> {
+    fn values(&self, statement: &Statement, from: usize, to: usize) -> Result<Vec<Parameter<'_>>, OdbcError> {
         let mut values = Vec::with_capacity((to - from) * statement.parameters.len());
         for row in from..to {
-            for column in &statement.parameters {
-                values.push(self.value(row, column.field)?);
+            for place in &statement.parameters {
+                values.push(self.value(row, *place)?);
             }
         }
         Ok(values)
     }
 
-    fn value(&self, row: usize, field: usize) -> Result<Parameter, OdbcError> {
-        let index = self
-            .plan
-            .columns
-            .iter()
-            .position(|column| column.field == field)
-            .unwrap_or(0);
-        let (kind, dialect) = (self.kinds[index], self.connection.dialect());
-        Ok(match self.rows.cell(row, field) {
-            Cell::Null => null(kind),
+    /// Returns the value of a row in a column, by its place in the plan.
+    fn value(&self, row: usize, place: usize) -> Result<Parameter<'_>, OdbcError> {
+        let (column, dialect) = (&self.plan.columns[place], self.connection.dialect());
+        Ok(match self.rows.cell(row, column.field) {
+            Cell::Null => null(self.kinds[place]),
             Cell::Bool(value) => Box::new(Bit::from_bool(*value).into_parameter()),
             Cell::Int(value) => parameters::integer(*value, dialect),
             Cell::Float(value) => Box::new(value.into_parameter()),
@@ -227,22 +222,22 @@ impl Writing<'_> {
                 if text.contains('\0') {
                     return Err(OdbcError::new(format!(
                         "the text of column `{}` contains the character NUL, where a driver cuts it",
-                        self.plan.columns[index].name
+                        column.name
                     )));
                 }
-                parameters::text(text, parameters::typed(self.types[index], dialect), dialect)
+                parameters::text(text, parameters::typed(self.types[place], dialect), dialect)
             }
-            Cell::Bytes(range) => Box::new(VarBinaryBox::from_vec(self.rows.slice(range).to_vec())),
+            Cell::Bytes(range) => Box::new(self.rows.slice(range).into_parameter()),
         })
     }
 }
 
 /// Returns null as a parameter. Not every database converts it.
-fn null(kind: Kind) -> Parameter {
+fn null(kind: Kind) -> Parameter<'static> {
     match kind {
         Kind::Bytes => Box::new(VarBinaryBox::null()),
         Kind::Float => Box::new(Nullable::<f64>::null()),
-        _ => Box::new(None::<String>.into_parameter()),
+        _ => parameters::null_text(),
     }
 }
 
@@ -258,7 +253,7 @@ fn describe(connection: &OdbcConnection, table: &str) -> Result<(Table, Vec<(Str
         .execute(&query, (), None)
         .map_err(OdbcError::from);
     let mut result = match result {
-        Err(error) if error.is_of_missing_object() => return Ok((Table::default(), Vec::new())),
+        Err(error) if error.is_of_missing_table() => return Ok((Table::default(), Vec::new())),
         Err(error) => return Err(error),
         Ok(None) => return Err(OdbcError::new("the database describes no table")),
         Ok(Some(result)) => result,
@@ -267,11 +262,22 @@ fn describe(connection: &OdbcConnection, table: &str) -> Result<(Table, Vec<(Str
     let (mut columns, mut types) = (Vec::new(), Vec::new());
     for number in 1..=u16::try_from(result.num_result_cols()?).unwrap_or_default() {
         let (name, data_type) = described(&mut result, number)?;
-        let found = declared.iter().find(|column| column.name == name);
-        let (kind, limit) = found.map_or_else(|| kind_of(data_type), |column| (column.kind, column.limit));
+        let (sql_type, kind, limit) = match &declared {
+            None => {
+                let (kind, limit) = kind_of(data_type);
+                (format!("{data_type:?}"), kind, limit)
+            }
+            Some(declared) => {
+                let found = declared.iter().find(|column| column.name == name);
+                let missing =
+                    || OdbcError::new(format!("the catalogue declares no type of the column `{name}`"));
+                let column = found.ok_or_else(missing)?;
+                (column.sql_type.clone(), column.kind, column.limit)
+            }
+        };
         columns.push(TableColumn {
             name: name.clone(),
-            sql_type: found.map_or_else(|| format!("{data_type:?}"), |column| column.sql_type.clone()),
+            sql_type,
             kind: Some(kind),
             limit,
             needs_value: false,
@@ -287,7 +293,7 @@ fn describe(connection: &OdbcConnection, table: &str) -> Result<(Table, Vec<(Str
         updates: true,
         deletes: true,
         unique: primary_key(connection, table)?.into_iter().collect(),
-        holds_nan: connection.dialect().declared == Declared::Postgres,
+        holds_nan: connection.dialect().declared == Some(Declared::Postgres),
         ..Table::default()
     };
     Ok((described, types))
@@ -310,36 +316,35 @@ const COLUMNS_OF_POSTGRES: &str = "SELECT attname::text, format_type(base.oid, -
      WHERE attrelid = to_regclass(?) AND attnum > 0 AND NOT attisdropped";
 const COLUMNS_OF_MYSQL: &str = "SELECT column_name, column_type, 0 FROM information_schema.columns \
      WHERE table_schema = COALESCE(NULLIF(?, ''), DATABASE()) AND table_name = ?";
-const COLUMNS_OF_SQLITE: &str = "SELECT name, type, 0 FROM pragma_table_info(?, ?)";
+const COLUMNS_OF_SQLITE: &str = "SELECT name, type, 0 FROM pragma_table_xinfo(?, ?)";
 
-/// Returns the columns of a table as the catalogue declares them; none where only the driver describes them.
-fn declared_in(connection: &OdbcConnection, table: &str) -> Result<Vec<DeclaredColumn>, OdbcError> {
+/// Returns the columns of a table as the catalogue declares them; `None` where only the driver describes them.
+fn declared_in(connection: &OdbcConnection, table: &str) -> Result<Option<Vec<DeclaredColumn>>, OdbcError> {
     let dialect = connection.dialect();
-    let (schema, name) = table.rsplit_once('.').unwrap_or(("", table));
-    let text = |text: &str| parameters::text(text, None, dialect);
-    let rows = match dialect.declared {
-        Declared::Driver => return Ok(Vec::new()),
-        Declared::Postgres => {
-            let quoted = names_of(connection)?.quoted_table(table);
-            connection.select(COLUMNS_OF_POSTGRES, &[text(&quoted)])?
-        }
-        Declared::Mysql => connection.select(COLUMNS_OF_MYSQL, &[text(schema), text(name)])?,
-        Declared::Sqlite => {
-            let schema = if schema.is_empty() { "main" } else { schema };
-            connection.select(COLUMNS_OF_SQLITE, &[text(name), text(schema)])?
-        }
+    let Some(declared) = dialect.declared else {
+        return Ok(None);
     };
-    let columns = rows.into_iter().map(|row| {
+    let (schema, name) = table.rsplit_once('.').unwrap_or(("", table));
+    let quoted = names_of(connection)?.quoted_table(table);
+    let (query, values) = match declared {
+        Declared::Postgres => (COLUMNS_OF_POSTGRES, vec![quoted.as_str()]),
+        Declared::Mysql => (COLUMNS_OF_MYSQL, vec![schema, name]),
+        Declared::Sqlite if schema.is_empty() => (COLUMNS_OF_SQLITE, vec![name, "main"]),
+        Declared::Sqlite => (COLUMNS_OF_SQLITE, vec![name, schema]),
+    };
+    let values: Vec<_> = values
+        .into_iter()
+        .map(|value| parameters::text(value, None, dialect))
+        .collect();
+    let columns = connection.select(query, &values)?.into_iter().map(|row| {
         let mut values = row.into_iter().map(Option::unwrap_or_default);
         let mut next = || values.next().unwrap_or_default();
         let (name, sql_type, modifier) = (next(), next(), next());
         let modifier = modifier.trim().parse().unwrap_or(-1);
-        let (kind, limit) = match dialect.declared {
+        let (kind, limit) = match declared {
+            Declared::Postgres => (postgres_kind(&sql_type), postgres_limit(&sql_type, modifier)),
             Declared::Mysql => (mysql_kind(&sql_type), mysql_limit(&sql_type)),
             Declared::Sqlite => (sqlite_kind(&sql_type), Limit::None),
-            Declared::Postgres | Declared::Driver => {
-                (postgres_kind(&sql_type), postgres_limit(&sql_type, modifier))
-            }
         };
         DeclaredColumn {
             name,
@@ -348,7 +353,7 @@ fn declared_in(connection: &OdbcConnection, table: &str) -> Result<Vec<DeclaredC
             limit,
         }
     });
-    Ok(columns.collect())
+    Ok(Some(columns.collect()))
 }
 
 /// Returns the columns of the primary key, if there is one.
@@ -358,7 +363,7 @@ fn primary_key(connection: &OdbcConnection, table: &str) -> Result<Option<Vec<St
         None => (None, table),
     };
     // MySQL calls a database so.
-    let is_catalogue = connection.dialect().declared == Declared::Mysql;
+    let is_catalogue = connection.dialect().declared == Some(Declared::Mysql);
     let (catalogue, schema) = if is_catalogue {
         (schema, None)
     } else {

@@ -13,7 +13,7 @@ use batch_runtime::prelude::*;
 use batch_runtime::{BatchRuntime, BatchStatus, JobOperator, JobParameters};
 use batch_sqlx::{SqlxDatabase, SqlxDestination};
 use batch_test_servers::{Kind, Server, shared};
-use batch_tests::faulty::Faulty;
+use batch_tests::faulty::{FAULTS, Faulty, moment_of};
 use sqlx::{AssertSqlSafe, Connection, MySql, Pool, Postgres, Sqlite, Transaction};
 
 /// A database, as the tests see it from outside.
@@ -97,13 +97,7 @@ static CRASHING: Mutex<Option<Server>> = Mutex::new(None);
 fn faulty<DB: Outside>(url: &str, fault: &str) -> Faulty<SqlxDestination<DB>> {
     let pool = DB::pool(url);
     let destination = SqlxDestination::new(pool.clone());
-    let (fault, deed) = match fault {
-        "end in a write" => ("act:write", "end"),
-        "end in a commit" => ("act:commit", "end"),
-        "crash" => ("act:commit", "crash"),
-        "take" => ("act:between", "take"),
-        other => (other, ""),
-    };
+    let (fault, deed) = moment_of(fault);
     let act = move |inner: &mut SqlxDestination<DB>, key: Option<&str>| {
         match deed {
             "end" => {
@@ -116,33 +110,6 @@ fn faulty<DB: Outside>(url: &str, fault: &str) -> Faulty<SqlxDestination<DB>> {
         Ok(())
     };
     Faulty::new(destination, fault, act)
-}
-
-/// Reads the numbers to 7, and logs where it begins.
-#[derive(BatchArtifact)]
-struct Numbers {
-    #[batch_property]
-    log: String,
-    last: u64,
-}
-
-#[item_reader("Numbers")]
-impl Numbers {
-    #[open]
-    fn open(&mut self, checkpoint: Option<u64>) {
-        self.last = checkpoint.unwrap_or(0);
-        let earlier = fs::read_to_string(&self.log).unwrap_or_default();
-        fs::write(&self.log, format!("{earlier}{} ", self.last)).unwrap();
-    }
-    #[read_item]
-    fn read(&mut self) -> Option<u64> {
-        self.last += 1;
-        (self.last <= 7).then_some(self.last)
-    }
-    #[get_checkpoint_info]
-    fn checkpoint(&mut self) -> u64 {
-        self.last
-    }
 }
 
 #[derive(Debug, BatchException)]
@@ -218,7 +185,7 @@ database!(MySql, MysqlLedger, "MysqlLedger", Some(Kind::Mariadb));
 database!(Sqlite, SqliteLedger, "SqliteLedger", None);
 
 const JOB: &str = r#"<job id="marked"><step id="load">
-  <chunk reader="Numbers" writer="WRITER" commit-interval="3" skip-limit="1">
+  <chunk reader="LoggedNumbers" writer="WRITER" commit-interval="3" skip-limit="1">
     <properties>
       <property name="url" value="${url}"/><property name="fault" value="${fault}"/>
       <property name="bad" value="${bad}"/><property name="log" value="${log}"/>
@@ -305,17 +272,7 @@ macro_rules! on_each {
 }
 
 fn commits_once<DB: Outside>() {
-    for (fault, fails, begins) in [
-        ("none", false, "0 "),
-        // The items of the second interval are read again.
-        ("before", true, "0 3 "),
-        // They are not, because the destination has them.
-        ("after", true, "0 6 "),
-        ("connection", false, "0 6 "),
-        ("end in a write", false, "0 3 "),
-        ("end in a commit", false, "0 3 "),
-        ("take", false, "0 3 "),
-    ] {
+    for (fault, fails, begins) in FAULTS {
         if fault.starts_with("end") && DB::SERVER.is_none() {
             continue;
         }

@@ -13,7 +13,7 @@ use crate::marker::{
 };
 use crate::repository::{DatabaseKind, ErrorClass, RepositoryError, RepositoryUrl};
 
-/// A database beside the repository, to which a writer writes exactly once by diesel.
+/// A database beside the repository that a writer writes to exactly once by diesel.
 ///
 /// The writer returns it from its `#[destination]` method, and takes its connection, inside the transaction. The table `BATCH_MARKER`
 /// is created there when a step first needs it. [`Destination`](crate::destination::Destination) says what a crash does at each moment.

@@ -8,7 +8,7 @@ use batch_runtime::operator::Purge;
 use batch_runtime::prelude::*;
 use batch_runtime::{BatchStatus, JobParameters};
 use batch_tests::database::{Database, Place};
-use batch_tests::faulty::Faulty;
+use batch_tests::faulty::{FAULTS, Faulty, moment_of};
 use batch_tests::moving;
 use batch_tests::random::Random;
 use batch_tests::slow::times;
@@ -35,34 +35,7 @@ fn end_owners(place: &Place) {
     }
 }
 
-/// Reads the numbers to 7, and logs where it begins.
-#[derive(BatchArtifact)]
-struct Numbers {
-    #[batch_property]
-    log: String,
-    last: u64,
-}
-
-#[item_reader("Numbers")]
-impl Numbers {
-    #[open]
-    fn open(&mut self, checkpoint: Option<u64>) {
-        self.last = checkpoint.unwrap_or(0);
-        let earlier = fs::read_to_string(&self.log).unwrap_or_default();
-        fs::write(&self.log, format!("{earlier}{} ", self.last)).unwrap();
-    }
-    #[read_item]
-    fn read(&mut self) -> Option<u64> {
-        self.last += 1;
-        (self.last <= 7).then_some(self.last)
-    }
-    #[get_checkpoint_info]
-    fn checkpoint(&mut self) -> u64 {
-        self.last
-    }
-}
-
-/// Inserts numbers with statements of its own.
+/// Inserts numbers by SQL.
 #[derive(BatchArtifact)]
 struct Ledger {
     #[batch_property]
@@ -78,12 +51,7 @@ impl Ledger {
     #[destination]
     fn ledger(&self) -> Result<Faulty<OdbcDestination>, BatchError> {
         let string = self.job.connection_string("there")?;
-        let (fault, deed) = match self.fault.as_str() {
-            "end in a write" => ("act:write", "end"),
-            "end in a commit" => ("act:commit", "end"),
-            "take" => ("act:between", "take"),
-            other => (other, ""),
-        };
+        let (fault, deed) = moment_of(&self.fault);
         let other = string.clone();
         let place = place_of(&self.url);
         let act = move |inner: &mut OdbcDestination, key: Option<&str>| {
@@ -118,7 +86,7 @@ fn place_of(url: &str) -> Place {
 }
 
 const JOB: &str = r#"<job id="job"><step id="load">
-  <chunk reader="Numbers" writer="Ledger" commit-interval="3">
+  <chunk reader="LoggedNumbers" writer="Ledger" commit-interval="3">
     <properties>
       <property name="url" value="${url}"/><property name="fault" value="${fault}"/>
       <property name="log" value="${log}"/>
@@ -130,17 +98,7 @@ const JOB: &str = r#"<job id="job"><step id="load">
 #[test]
 fn an_interval_is_committed_once_whatever_is_lost_between_the_commits() {
     for database in Database::ALL {
-        for (fault, fails, begins) in [
-            ("none", false, "0 "),
-            // The items of the second interval are read again.
-            ("before", true, "0 3 "),
-            // They are not, because the destination has them.
-            ("after", true, "0 6 "),
-            ("connection", false, "0 6 "),
-            ("end in a write", false, "0 3 "),
-            ("end in a commit", false, "0 3 "),
-            ("take", false, "0 3 "),
-        ] {
+        for (fault, fails, begins) in FAULTS {
             if fault.starts_with("end") && database == Database::Sqlite {
                 continue;
             }

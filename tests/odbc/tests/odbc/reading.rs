@@ -31,7 +31,7 @@ fn read(stage: &Stage, query: &str, key: &str) -> Vec<String> {
             ("writer", "output", &output),
         ],
     );
-    // Each with an instance of its own.
+    // Each in another instance.
     stage.complete(&job, JobParameters::new().with("query", query).with("key", key));
     let lines = fs::read_to_string(output).unwrap();
     lines.lines().map(str::to_owned).collect()
@@ -354,7 +354,7 @@ fn keys_and_values_of_rare_types_are_read() {
             .map(|line| line.split([':', ',']).nth(1).unwrap_or_default().to_owned())
             .collect()
     };
-    // Longer than the beginning by which the server usually sorts.
+    // By default the server sorts by the first 1024 bytes.
     assert_eq!(
         ids(read(&stage, "SELECT id, name FROM t", "name")),
         ["2", "4", "3", "1"]

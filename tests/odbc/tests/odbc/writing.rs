@@ -398,3 +398,37 @@ fn numbers_and_documents_keep_their_digits() {
         "which a float does not hold exactly",
     );
 }
+
+/// Spec: ODBC-07
+#[test]
+fn a_server_that_cuts_values_does_not_for_a_job() {
+    let stage = Stage::new(Database::Mariadb, TABLE);
+    let string = format!("{};INITSTMT={{SET SESSION sql_mode = ''}}", stage.string());
+    let input = stage.file("in.jsonl");
+    fs::write(&input, format!(r#"{{"id":1,"name":"{}"}}"#, "x".repeat(41))).unwrap();
+    let job = job(
+        "jsonlRecordReader",
+        "recordOdbcTableWriter",
+        &[
+            ("reader", "resource", &input),
+            ("writer", "database", &string),
+            ("writer", "table", "t"),
+        ],
+    );
+    let message = stage.fail(&job);
+    assert!(message.contains("Data too long for column 'name'"), "{message}");
+    assert_eq!(rows(&stage), [""; 0]);
+}
+
+/// Spec: ODBC-04
+#[test]
+fn columns_that_differ_in_case_are_not_confused() {
+    let stage = Stage::new(
+        Database::Postgres,
+        r#"CREATE TABLE t (id INTEGER PRIMARY KEY, name TEXT, "NAME" TEXT, "Only" TEXT)"#,
+    );
+    writes(&stage, &[r#"{"id":1,"NAME":"upper","only":"any"}"#], &[]);
+    let found =
+        stage.rows(r#"SELECT COALESCE(name, 'null') || ' ' || "NAME" || ' ' || "Only" AS text FROM t"#);
+    assert_eq!(found, ["null upper any"]);
+}
