@@ -37,6 +37,16 @@ pub(crate) fn add(
     }
 }
 
+/// Names the databases in a runtime that runs nothing. Reads no secrets.
+pub(crate) fn only_names(
+    runtime: BatchRuntimeBuilder,
+    databases: &[DatabaseSettings],
+) -> BatchRuntimeBuilder {
+    databases.iter().fold(runtime, |runtime, database| {
+        runtime.database(&database.name, &database.url)
+    })
+}
+
 /// Returns the text that a setting is, or refers to.
 pub(crate) fn revealed(text: &str) -> Result<String, String> {
     match text.parse::<SecretReference>() {

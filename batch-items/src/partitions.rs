@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use batch_runtime::destination::DatabaseName;
 use batch_runtime::prelude::*;
 
 use crate::at_most::AtMost;
@@ -109,7 +110,7 @@ pub struct KeyRangePartitions {
     #[batch_property(name = "parameters", value = "")]
     parameters: Parameters,
     #[batch_property(name = "database")]
-    database: String,
+    database: DatabaseName,
     #[batch_property(name = "partitions", value = "8")]
     partitions: AtMost<10_000>,
     #[batch_context]

@@ -246,6 +246,7 @@ pub mod destination {
         MarkerRow, Markers, SavepointWords, SessionSql, SqlDestination, SqlDialect, SqlValue, TransactionEnd,
         forget_markers,
     };
+    pub use crate::named_database::DatabaseName;
     pub use crate::repository::DatabaseDestination;
 }
 

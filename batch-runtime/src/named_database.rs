@@ -1,7 +1,12 @@
 //! The databases beside the repository, as they are named.
 // Spec: MARK-13
 
+use std::collections::BTreeSet;
+use std::convert::Infallible;
+use std::ops::Deref;
 use std::str::FromStr;
+
+use batch_xml::suggest::nearest;
 
 use crate::connection_string::ConnectionString;
 use crate::repository::{RepositoryError, RepositoryUrl};
@@ -24,4 +29,85 @@ impl FromStr for NamedDatabase {
             Err(_) => Ok(Self::Url(text.parse()?)),
         }
     }
+}
+
+/// A database beside the repository, as the type of a `#[batch_property]`: a name of the table `[databases]` of `batch.toml` or of
+/// [`BatchRuntimeBuilder::database`](crate::BatchRuntimeBuilder::database), a URL, or a connection string of batch-odbc; empty for the
+/// database of the repository. A job whose artifact names an unknown database is rejected before it starts.
+/// [`JobContext::database`](crate::context::JobContext::database) returns its URL.
+///
+/// ```
+/// use batch_runtime::destination::DatabaseName;
+/// use batch_runtime::prelude::*;
+///
+/// #[derive(BatchArtifact)]
+/// struct Compare {
+///     #[batch_property]
+///     database: DatabaseName,
+///     #[batch_context]
+///     job: JobContext,
+/// }
+///
+/// #[batchlet("Compare")]
+/// impl Compare {
+///     #[process]
+///     fn process(&self) -> Result<(), BatchError> {
+///         let mut ledger = self.job.database(&self.database)?.connect()?;
+///         // ..
+///         # let _ = &mut ledger;
+///         Ok(())
+///     }
+/// }
+/// ```
+// Spec: MARK-13
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct DatabaseName(String);
+
+impl FromStr for DatabaseName {
+    type Err = Infallible;
+
+    fn from_str(text: &str) -> Result<Self, Infallible> {
+        Ok(Self(text.to_owned()))
+    }
+}
+
+impl Deref for DatabaseName {
+    type Target = str;
+
+    fn deref(&self) -> &str {
+        &self.0
+    }
+}
+
+/// Checks the text of a [`DatabaseName`], where the names are known.
+///
+/// # Errors
+/// What is wrong.
+pub(crate) fn check_database(text: &str, names: &BTreeSet<String>) -> Result<(), String> {
+    if text.is_empty() || names.contains(text) {
+        return Ok(());
+    }
+    match text.contains(':') {
+        true => text
+            .parse()
+            .map(|_: NamedDatabase| ())
+            .map_err(|error| error.to_string()),
+        false => Err(unknown_database(text, names.iter().map(String::as_str))),
+    }
+}
+
+/// Returns the message about a name that is not among the names of the databases.
+pub(crate) fn unknown_database<'a>(name: &str, names: impl Iterator<Item = &'a str> + Clone) -> String {
+    if name.contains('=') {
+        // It may contain a password.
+        return "unknown database; expected a name, a URL, or a connection string that begins with `odbc:`"
+            .to_owned();
+    }
+    let known: Vec<&str> = names.clone().collect();
+    let help = match (nearest(name, names), known.as_slice()) {
+        (Some(near), _) => format!("did you mean `{near}`?"),
+        (None, []) => "name it in the table `[databases]` of batch.toml or by `BatchRuntimeBuilder::database`, or give its URL".to_owned(),
+        (None, known) => format!("the databases are {}", known.join(", ")),
+    };
+    format!("unknown database `{}`; {help}", name.escape_debug())
 }

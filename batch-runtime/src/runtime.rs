@@ -1,6 +1,6 @@
 //! `BatchRuntime`: the repository, the job path, the artifacts and the running executions.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -452,13 +452,29 @@ impl BatchRuntimeBuilder {
         self.report(None, &parameters.into())
     }
 
+    /// As `check`, for a test, which need not know the databases of an installation.
+    #[doc(hidden)]
+    pub fn check_anywhere(self, parameters: impl Into<JobParameters>) -> CheckReport {
+        self.report_with(None, None, &parameters.into())
+    }
+
     /// Checks one job of the job path, see [`check`](Self::check).
     pub fn check_job(self, job: &str, parameters: impl Into<JobParameters>) -> CheckReport {
         self.report(Some(job), &parameters.into())
     }
 
     fn report(self, job: Option<&str>, parameters: &JobParameters) -> CheckReport {
-        let report = match definitions(self.files, self.system, self.sources) {
+        let names = Some(names(&self.databases));
+        self.report_with(names, job, parameters)
+    }
+
+    fn report_with(
+        self,
+        databases: Option<BTreeSet<String>>,
+        job: Option<&str>,
+        parameters: &JobParameters,
+    ) -> CheckReport {
+        let report = match definitions(self.files, self.system, self.sources, databases) {
             Ok(definitions) => CheckReport::of(&definitions, job, parameters),
             Err(errors) => CheckReport::broken(errors),
         };
@@ -498,7 +514,8 @@ impl BatchRuntimeBuilder {
         let layout = repository::layout_of(&self.repository);
         // The start logs the same again.
         tracing::subscriber::with_default(NoSubscriber::new(), || {
-            let Ok(definitions) = definitions(self.files, self.system, self.sources) else {
+            let databases = names_if_any(&self.databases);
+            let Ok(definitions) = definitions(self.files, self.system, self.sources, databases) else {
                 return Ok(());
             };
             definitions.check_start(wanted, parameters, layout, &self.dispatchers)
@@ -510,7 +527,7 @@ impl BatchRuntimeBuilder {
     /// # Errors
     /// When a batch.xml is invalid.
     pub fn definitions(self) -> Result<Definitions, JobXmlErrors> {
-        let definitions = definitions(self.files, self.system, self.sources)?;
+        let definitions = definitions(self.files, self.system, self.sources, None)?;
         definitions.log_problems();
         Ok(definitions)
     }
@@ -520,7 +537,9 @@ impl BatchRuntimeBuilder {
     /// # Errors
     /// When a batch.xml is invalid, the repository cannot be opened, or its tables are of another version.
     pub fn build(self) -> Result<BatchRuntime, BuildError> {
-        let definitions = definitions(self.files, self.system, self.sources).map_err(BuildError::BatchXml)?;
+        let databases = names_if_any(&self.databases);
+        let definitions =
+            definitions(self.files, self.system, self.sources, databases).map_err(BuildError::BatchXml)?;
         definitions.log_problems();
         // Before the repository, which opening may create.
         let url: RepositoryUrl = self.repository.parse()?;
@@ -583,13 +602,24 @@ fn definitions(
     files: JobFiles,
     system: BTreeMap<String, String>,
     sources: ArtifactSources,
+    databases: Option<BTreeSet<String>>,
 ) -> Result<Definitions, JobXmlErrors> {
     let artifacts = Artifacts::assemble(sources, system.get("batch.classpath").map(String::as_str))?;
     Ok(Definitions {
         job_path: JobPath::new(files, system.get("javax.jobpath").map(String::as_str)),
         artifacts: Arc::new(artifacts),
         system: Arc::new(system),
+        databases: databases.map(Arc::new),
     })
+}
+
+fn names(databases: &BTreeMap<String, String>) -> BTreeSet<String> {
+    databases.keys().cloned().collect()
+}
+
+/// A process that names none may launch jobs for others that do.
+fn names_if_any(databases: &BTreeMap<String, String>) -> Option<BTreeSet<String>> {
+    Some(names(databases)).filter(|names| !names.is_empty())
 }
 
 /// Parses the URLs of the databases beside the repository.

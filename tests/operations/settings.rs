@@ -535,3 +535,55 @@ fn databases_are_named_in_the_file() {
         assert!(err.contains(expected), "{expected}: {err}");
     }
 }
+
+/// `check` and `launch` know the names of the databases, without their secrets. A value is not shown: it may contain a password.
+///
+/// Spec: MARK-13
+#[test]
+fn a_job_whose_database_is_unknown_does_not_start() {
+    let folder = tempfile::tempdir().unwrap();
+    let job = |database: &str| {
+        let job = format!(
+            r#"<job id="copy"><step id="copy"><chunk reader="queryRecordReader" writer="recordCsvWriter"><properties>
+              <property name="database" value="{database}" target="reader"/>
+              <property name="query" value="SELECT 1" target="reader"/>
+              <property name="output" value="out.csv" target="writer"/>
+            </properties></chunk></step></job>"#
+        );
+        fs::write(folder.path().join("copy.xml"), job).unwrap();
+    };
+    let settings = |text: &str| fs::write(folder.path().join("batch.toml"), text).unwrap();
+    let no_databases = "name it in the table `[databases]` of batch.toml";
+    let wrong = "value=\"ledgar\"";
+    for (databases, database, expected) in [
+        ("", "ledger", no_databases),
+        (
+            "[databases]\nledger = \"env:LEDGER_URL\"\n",
+            "ledgar",
+            "unknown database `ledgar`; did you mean `ledger`?",
+        ),
+        ("", "oracle://me:secret@host/x", "of `queryRecordReader`: "),
+        (
+            "",
+            "password=secret",
+            "unknown database; expected a name, a URL, or",
+        ),
+    ] {
+        settings(databases);
+        job(database);
+        let (_, err) = operated(2, folder.path(), &["check"]);
+        assert!(
+            err.contains("error[ART0031]") && err.contains(expected),
+            "{expected}: {err}"
+        );
+        assert!(err.contains("copy.xml:2:"), "{err}");
+        assert!(database != "ledgar" || err.contains(wrong), "{err}");
+    }
+    settings("[databases]\nledger = \"env:LEDGER_URL\"\n");
+    job("ledger");
+    operated(0, folder.path(), &["check"]);
+    settings("[databases]\nledger = \"sqlite://ledger.db\"\n");
+    job("ledgar");
+    let (_, err) = operated(2, folder.path(), &["launch", "copy"]);
+    assert!(err.contains("error[ART0031]"), "{err}");
+}

@@ -7,6 +7,7 @@ use batch_runtime::xml::{Severity, Span};
 use clap::Args;
 use serde_json::{Value, json as value};
 
+use crate::databases;
 use crate::error::{CliError, USAGE};
 use crate::json;
 use crate::notify;
@@ -33,6 +34,7 @@ impl Check {
     pub(crate) fn run(self, session: &Session) -> Outcome {
         let parameters = self.parameters.into_parameters()?;
         let runtime = notify::queue(session.runtime(), &session.settings.targets);
+        let runtime = databases::only_names(runtime, &session.settings.databases);
         let mut report = match self.job {
             Some(job) => runtime.check_job(&job, parameters),
             None => runtime.check(parameters),

@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 
+use batch_runtime::destination::DatabaseName;
 use batch_runtime::observer::DatasetRole;
 use batch_runtime::prelude::*;
 use batch_runtime::repository::RepositoryConnection;
@@ -83,7 +84,7 @@ pub struct QueryItemReader<T> {
     #[batch_property(name = "page.size", value = "1000")]
     page_size: AtMost<1_000_000>,
     #[batch_property(name = "database")]
-    database: String,
+    database: DatabaseName,
     #[batch_property(name = "tables")]
     tables: Vec<String>,
     #[batch_context]

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use batch_runtime::JobExecutionId;
-use batch_runtime::destination::{AnyDestination, DatabaseDestination};
+use batch_runtime::destination::{AnyDestination, DatabaseDestination, DatabaseName};
 use batch_runtime::observer::DatasetRole;
 use batch_runtime::prelude::*;
 use batch_runtime::repository::{DatabaseConnection, RepositoryConnection};
@@ -40,7 +40,7 @@ pub(crate) fn describe(database: DatabaseConnection<'_>, table: &str) -> QueryRe
 pub struct Catalogue {
     /// The name or the URL of a database beside the repository; empty for the repository's.
     #[batch_property(name = "database", value = "")]
-    database: String,
+    database: DatabaseName,
     #[batch_context]
     job: JobContext,
     #[batch_artifact]

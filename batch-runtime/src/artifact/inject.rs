@@ -13,6 +13,7 @@ use batch_xml::{Dialect, ValueSource};
 use super::loaded::LoadedInstance;
 use crate::context::{FlowContext, JobContext, SplitContext, StepContext};
 use crate::ids::JobName;
+use crate::named_database::DatabaseName;
 use crate::output_path::OutputPath;
 use crate::secret::Secrets;
 
@@ -121,6 +122,8 @@ pub struct PropertyInfo {
     pub type_name: &'static str,
     /// True if the value is the id of a job that the artifact runs: the field is a [`JobName`].
     pub names_job: bool,
+    /// True if the value names a database beside the repository: the field is a [`DatabaseName`].
+    pub names_database: bool,
     /// True if the value names an output of the artifact: the field is an [`OutputPath`].
     pub is_output: bool,
     /// Parses a text as the field's type, or returns the reason why it does not parse.
@@ -141,6 +144,7 @@ impl PropertyInfo {
             optional: T::absent().is_some(),
             type_name: T::type_name(),
             names_job: TypeId::of::<T>() == TypeId::of::<JobName>(),
+            names_database: TypeId::of::<T>() == TypeId::of::<DatabaseName>(),
             is_output: TypeId::of::<T>() == TypeId::of::<OutputPath>(),
             check: |text| T::parse(text).map(drop),
         }

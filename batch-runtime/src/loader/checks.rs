@@ -13,6 +13,7 @@ use crate::artifact::{
 };
 use crate::engine::{Bound, PartitionKey};
 use crate::error::BatchError;
+use crate::named_database::check_database;
 use crate::role::Role;
 
 /// A property's value does not parse as its field's type.
@@ -21,6 +22,8 @@ const PROPERTY_VALUE: &str = "ART0005";
 const PROPERTY_MISSING: &str = "ART0006";
 /// A context field that is never in scope.
 const CONTEXT_SCOPE: &str = "ART0007";
+/// A property names no database.
+const UNKNOWN_DATABASE: &str = "ART0031";
 /// A listener that writes rejects is not called for skips, or not at checkpoints.
 const REJECTS_LOST: &str = "ART0030";
 
@@ -57,7 +60,12 @@ impl Binder<'_> {
                         if info.names_job && !properties.secrets.are_in(text) {
                             self.nested.push(nested_job(artifact, &info, text, &source));
                         }
-                        continue;
+                        let known = self.source.external.databases.as_deref();
+                        let known = known.filter(|_| info.names_database && !properties.secrets.are_in(text));
+                        match known.map(|names| check_database(text, names)) {
+                            Some(Err(problem)) => no_database(artifact, &info, &source, problem),
+                            Some(Ok(())) | None => continue,
+                        }
                     }
                 },
                 // If the job is incomplete, a partition may set it, or the mistake is in the XML.
@@ -247,6 +255,20 @@ fn nested_job(
         span: value.map_or(&artifact.name.span, |value| &value.span).clone(),
         is_literal: value.is_some_and(|value| value.span.text() == text),
     }
+}
+
+/// Reports a value that is not the name of a database. Does not show the value, which may contain a password.
+// Spec: MARK-13
+fn no_database(
+    artifact: &ArtifactRef,
+    info: &PropertyInfo,
+    source: &PropertySource,
+    problem: String,
+) -> Diagnostic {
+    let value = value_in_xml(artifact, info, source);
+    let span = value.map_or(&artifact.name.span, |value| &value.span);
+    let message = format!("property `{}` of `{}`: {problem}", info.name, artifact.name.value);
+    Diagnostic::error(UNKNOWN_DATABASE, message, span.clone())
 }
 
 /// Reports a value that does not parse as the type of its field.

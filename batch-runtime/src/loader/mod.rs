@@ -35,6 +35,8 @@ pub(crate) struct ExternalValues {
     pub(crate) system: Arc<BTreeMap<String, String>>,
     /// The values of the marks in `parameters`.
     pub(crate) secrets: Secrets,
+    /// The names of the databases beside the repository; `None` if they are not known.
+    pub(crate) databases: Option<Arc<BTreeSet<String>>>,
 }
 
 impl ExternalValues {

@@ -39,6 +39,8 @@ pub struct Definitions {
     pub(crate) job_path: JobPath,
     pub(crate) artifacts: Arc<Artifacts>,
     pub(crate) system: Arc<BTreeMap<String, String>>,
+    /// The names of the databases beside the repository; `None` if they are not known.
+    pub(crate) databases: Option<Arc<BTreeSet<String>>>,
 }
 
 /// How a job is looked up.
@@ -344,6 +346,7 @@ impl Definitions {
             parameters: Arc::new(parameters.clone().without_run_id().as_text()),
             system: Arc::clone(&self.system),
             secrets,
+            databases: self.databases.clone(),
         }
     }
 

@@ -1,12 +1,10 @@
 //! The operator, as artifacts of a running job get it from their context.
 
-use batch_xml::suggest::nearest;
-
 use super::{JobOperator, Shared};
 use crate::connection_string::ConnectionString;
 use crate::context::JobContext;
 use crate::error::ConfigurationError;
-use crate::named_database::NamedDatabase;
+use crate::named_database::{NamedDatabase, unknown_database};
 use crate::repository::RepositoryUrl;
 
 impl JobContext {
@@ -60,23 +58,7 @@ impl JobContext {
         if let Some(found) = known.and_then(|known| known.get(database)) {
             return Ok(found.clone());
         }
-        if database.contains('=') {
-            // It may contain a password.
-            let problem =
-                "unknown database; expected a name, a URL, or a connection string that begins with `odbc:`";
-            return Err(ConfigurationError::new(problem));
-        }
-        let names: Vec<&str> = known
-            .into_iter()
-            .flatten()
-            .map(|(name, _)| name.as_str())
-            .collect();
-        let help = match (nearest(database, names.iter().copied()), names.as_slice()) {
-            (Some(near), _) => format!("did you mean `{near}`?"),
-            (None, []) => "name it in the table `[databases]` of batch.toml or by `BatchRuntimeBuilder::database`, or give its URL".to_owned(),
-            (None, names) => format!("the databases are {}", names.join(", ")),
-        };
-        let problem = format!("unknown database `{}`; {help}", database.escape_debug());
-        Err(ConfigurationError::new(problem))
+        let names = known.into_iter().flatten().map(|(name, _)| name.as_str());
+        Err(ConfigurationError::new(unknown_database(database, names)))
     }
 }

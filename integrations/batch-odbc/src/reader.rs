@@ -11,6 +11,7 @@ use batch_items::query::{
     warn_without_order, without_key,
 };
 use batch_items::record::Value;
+use batch_runtime::destination::DatabaseName;
 use batch_runtime::prelude::*;
 use batch_runtime::xml::suggest::did_you_mean;
 use batch_runtime::{BatchError, ConfigurationError};
@@ -65,7 +66,7 @@ use crate::selects::{Selects, Statement};
 #[derive(BatchArtifact)]
 pub struct OdbcItemReader<T> {
     #[batch_property(name = "database")]
-    database: String,
+    database: DatabaseName,
     #[batch_property(name = "query")]
     query: Query,
     #[batch_property(name = "parameters", value = "")]

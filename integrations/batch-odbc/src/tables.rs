@@ -9,7 +9,7 @@ use batch_items::database::{Changed, Plan, StatementError, Table, TableColumn, T
 use batch_items::dataset::Datasets;
 use batch_items::rows::{Cell, Dialect as TextDialect, Kind, Limit, Rows, Temporal};
 use batch_items::writers::{RowsAffected, WriteMode};
-use batch_runtime::destination::AnyDestination;
+use batch_runtime::destination::{AnyDestination, DatabaseName};
 use batch_runtime::observer::DatasetRole;
 use batch_runtime::prelude::*;
 use odbc_api::handles::StatementImpl;
@@ -52,7 +52,7 @@ pub type OdbcTableWriter<T> = TableItemWriter<T, OdbcTables>;
 #[derive(BatchArtifact)]
 pub struct OdbcTables {
     #[batch_property(name = "database")]
-    database: String,
+    database: DatabaseName,
     #[batch_context]
     job: JobContext,
     #[batch_artifact]

@@ -6,6 +6,7 @@ mod split;
 use std::path::PathBuf;
 use std::str::FromStr;
 
+use batch_runtime::destination::DatabaseName;
 use batch_runtime::prelude::*;
 
 use self::database::Database;
@@ -63,7 +64,7 @@ pub struct SqlScript {
     #[batch_property(name = "sql")]
     sql: Option<String>,
     #[batch_property(name = "database")]
-    database: String,
+    database: DatabaseName,
     #[batch_property(name = "separator", value = ";")]
     separator: Separator,
     #[batch_property(name = "transaction", value = "all")]
