@@ -19,7 +19,7 @@ use odbc_api::parameter::InputParameter;
 use odbc_api::{ConnectionOptions, IntoParameter, environment};
 use sqlx::{PgPool, PgTransaction, Postgres};
 
-const ROWS: u32 = 100_000;
+const ROWS: u32 = 200_000;
 
 const TABLE: &str =
     "CREATE TABLE person (id BIGINT, first TEXT, last TEXT, email TEXT, amount FLOAT8, date TEXT)";

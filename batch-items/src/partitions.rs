@@ -109,7 +109,7 @@ pub struct KeyRangePartitions {
     query: Query,
     #[batch_property(name = "parameters", value = "")]
     parameters: Parameters,
-    #[batch_property(name = "database")]
+    #[batch_property(name = "database", value = "")]
     database: DatabaseName,
     #[batch_property(name = "partitions", value = "8")]
     partitions: AtMost<10_000>,

@@ -242,9 +242,9 @@ pub mod destination {
     pub use crate::async_runtime::block_on;
     pub use crate::connection_string::ConnectionString;
     pub use crate::marker::{
-        Advance, AnyDestination, ConnectError, Destination, DestinationClient, DestinationReturn, Marker,
-        MarkerRow, Markers, SavepointWords, SessionSql, SqlDestination, SqlDialect, SqlValue, TransactionEnd,
-        forget_markers,
+        Advance, AnyDestination, ConnectError, Destination, DestinationClient, DestinationReturn, GuardSql,
+        Marker, MarkerRow, Markers, SavepointWords, SessionSql, SqlDestination, SqlDialect, SqlValue,
+        TransactionEnd, forget_markers,
     };
     pub use crate::named_database::DatabaseName;
     pub use crate::repository::DatabaseDestination;

@@ -32,8 +32,8 @@ impl FromStr for NamedDatabase {
 }
 
 /// A database beside the repository, as the type of a `#[batch_property]`: a name of the table `[databases]` of `batch.toml` or of
-/// [`BatchRuntimeBuilder::database`](crate::BatchRuntimeBuilder::database), a URL, or a connection string of batch-odbc; empty for the
-/// database of the repository. A job whose artifact names an unknown database is rejected before it starts.
+/// [`BatchRuntimeBuilder::database`](crate::BatchRuntimeBuilder::database), a URL, or a connection string of batch-odbc. A job whose artifact
+/// names an unknown database is rejected before it starts; an empty text names none.
 /// [`JobContext::database`](crate::context::JobContext::database) returns its URL.
 ///
 /// ```

@@ -116,7 +116,7 @@ fn rows_are_moved_once_by_a_process_that_is_killed() {
     for (repository, destination) in pairs {
         let program = env!("CARGO_BIN_EXE_writing");
         let mut kills = 0;
-        while kills < times(3, 120) {
+        while kills < times(3, 125) {
             let is_partitioned = random.below(2) == 1;
             let copy = Copy::new(repository, destination, is_partitioned);
             let context = format!(
@@ -129,4 +129,91 @@ fn rows_are_moved_once_by_a_process_that_is_killed() {
         }
         println!("{repository:?} to {destination:?}: {kills} kills");
     }
+}
+
+const CHECKED: &str = r#"<job id="move"><step id="copy">
+  <chunk reader="queryRecordReader" writer="recordTableWriter" commit-interval="COMMIT">
+    <properties>
+      <property name="query" value="SELECT number, name, cents, booked FROM posting" target="reader"/>
+      <property name="key" value="number" target="reader"/>
+      <property name="table" value="posting" target="writer"/>
+      <property name="database" value="there" target="writer"/>
+    </properties>
+  </chunk>
+</step></job>"#;
+
+/// The number of rows and a sum over the contents of all of them.
+fn checksum(place: &Place, sum: &str) -> (i64, i64) {
+    let mut connection = place.connect();
+    (
+        connection.number("SELECT COUNT(*) AS number FROM posting"),
+        connection.number(&format!("SELECT {sum} AS number FROM posting")),
+    )
+}
+
+/// In the slow tier, 200,000 rows and 20 kills.
+///
+/// Spec: MARK-04 to MARK-06
+#[test]
+fn all_values_of_all_rows_arrive_once_in_another_kind_of_database() {
+    let (rows, kills, interval) = times((10_000, 2, 100), (200_000, 20, 1000));
+    let mut random = Random::new("kills of a job that moves whole rows");
+    let folder = tempfile::tempdir().unwrap();
+    let elsewhere = folder.path().join("there");
+    fs::create_dir(&elsewhere).unwrap();
+    let here = Place::new(Database::Postgres, folder.path());
+    let there = Place::new(Database::Mariadb, &elsewhere);
+    let mut source = here.connect();
+    source
+        .execute(
+            "CREATE TABLE posting (number BIGINT PRIMARY KEY, name VARCHAR(60), cents NUMERIC(14, 2) NOT NULL, booked TIMESTAMP NOT NULL)",
+        )
+        .unwrap();
+    source
+        .execute(&format!(
+            "INSERT INTO posting SELECT n, CASE WHEN n % 7 = 0 THEN NULL ELSE 'Zoë \"' || n || '\"; 😀, ''x'' ' END, n * 12.34 - 100000, \
+             TIMESTAMP '2026-01-01' + n * INTERVAL '1.000001 second' FROM generate_series(1, {rows}) AS n"
+        ))
+        .unwrap();
+    // Without a key: a row that is there twice is two rows.
+    there
+        .connect()
+        .execute(
+            "CREATE TABLE posting (number BIGINT, name VARCHAR(60) CHARACTER SET utf8mb4, cents DECIMAL(14, 2), booked DATETIME(6))",
+        )
+        .unwrap();
+    let job = CHECKED.replace("COMMIT", &interval.to_string());
+    fs::write(folder.path().join("move.xml"), job).unwrap();
+    let settings = format!(
+        "repository = \"{}\"\njob-path = \".\"\nlease-time = 1\n[databases]\nthere = \"{}\"\n",
+        here.url(),
+        there.url()
+    );
+    fs::write(folder.path().join("batch.toml"), settings).unwrap();
+
+    let mut killed = 0;
+    loop {
+        // Early enough for all kills; then to the end.
+        let statements = if killed < kills {
+            1 + random.below(150)
+        } else {
+            u64::MAX
+        };
+        if moving::launch(env!("CARGO_BIN_EXE_writing"), folder.path(), statements) {
+            break;
+        }
+        killed += 1;
+    }
+    let texts = "number, COALESCE(name, '-'), cents";
+    let of_postgres = format!(
+        "SUM(('x' || SUBSTR(MD5(CONCAT_WS('|', {texts}, TO_CHAR(booked, 'YYYY-MM-DD HH24:MI:SS.US'))), 1, 8))::bit(32)::bigint)::bigint"
+    );
+    let of_mariadb = format!(
+        "CAST(SUM(CONV(SUBSTR(MD5(CONCAT_WS('|', {texts}, DATE_FORMAT(booked, '%Y-%m-%d %H:%i:%s.%f'))), 1, 8), 16, 10)) AS SIGNED)"
+    );
+    let sent = checksum(&here, &of_postgres);
+    assert_eq!(sent.0, i64::from(rows));
+    assert_eq!(sent, checksum(&there, &of_mariadb), "after {killed} kills");
+    assert!(killed >= kills, "only {killed} kills");
+    println!("{rows} rows, {killed} kills, checksum {}", sent.1);
 }

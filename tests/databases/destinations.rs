@@ -69,6 +69,9 @@ const OTHER_CHARACTERS: &str = "€漢😀\u{0}";
 /// write the bad number.
 #[derive(BatchArtifact)]
 struct Ledger {
+    /// A statement after the others, whose error it hides.
+    #[batch_property(value = "")]
+    then: String,
     /// The repository's, if it is empty.
     #[batch_property(value = "")]
     url: String,
@@ -105,6 +108,9 @@ impl Ledger {
             if *number == bad {
                 return Err(std::io::Error::other(format!("{number} is bad")).into());
             }
+        }
+        if !self.then.is_empty() {
+            let _ = tx.batch_execute(&self.then);
         }
         let (count, _) = self.step.persistent_user_data::<Counted>()?.unwrap_or_default();
         let counted = (count + numbers.len() as u64, OTHER_CHARACTERS.to_owned());
@@ -424,7 +430,10 @@ fn named(repository: Database, destination: Database, writer: &str, properties: 
     let builder = builder.database("there", scene.destination.url());
     scene.runtime = builder.job_path(jobs).build().unwrap();
     scene.operator = scene.runtime.job_operator();
-    let execution = scene.operator.launch("named", ()).unwrap();
+    let execution = match scene.operator.launch("named", ()) {
+        Ok(execution) => execution,
+        Err(error) => return (scene, error.to_string()),
+    };
     let ended = scene.operator.wait(execution).unwrap();
     let message = match ended.status {
         BatchStatus::Completed => String::new(),
@@ -586,6 +595,44 @@ fn a_purge_removes_the_markers_of_its_instances() {
     };
     assert_eq!(runtime.job_operator().purge(&all, None).unwrap(), 1);
     assert_eq!(scene.written().1, 0);
+}
+
+/// If the writer ends the transaction of its destination, or hides an error that ended it, the step fails: its rows would be committed
+/// without their marker, or be lost.
+///
+/// Spec: MARK-04
+#[test]
+fn a_transaction_of_a_destination_that_ended_before_its_time_fails_the_step() {
+    for destination in Database::ALL {
+        let ended_by_error = match destination {
+            Database::Postgres => "SELECT no_such_column",
+            Database::Mariadb => "CREATE TABLE other (n INTEGER)",
+            Database::Sqlite => "INSERT OR ROLLBACK INTO number VALUES (1)",
+        };
+        for statement in [ended_by_error, "COMMIT", "ROLLBACK", "COMMIT; BEGIN"] {
+            for in_memory in [false, true] {
+                let scene = Scene::new(Database::Sqlite, destination, "", "");
+                let unique = "CREATE UNIQUE INDEX one ON number (number)";
+                scene.destination.connect().execute(unique).unwrap();
+                let then = format!(r#"<property name="then" value="{statement}"/><property name="url""#);
+                let mut scene = scene.with_text(|job| job.replace(r#"<property name="url""#, &then));
+                if in_memory {
+                    let jobs = scene.folder.path().join("jobs").display().to_string();
+                    let builder = BatchRuntime::builder().repository("memory:");
+                    scene.runtime = builder.job_path(jobs).build().unwrap();
+                    scene.operator = scene.runtime.job_operator();
+                }
+                let (status, message) = scene.launch("none", 0);
+                let context = format!("{destination:?}, `{statement}`, in memory: {in_memory}: {message}");
+                assert_eq!(status, BatchStatus::Failed, "{context}");
+                let advice =
+                    "must not commit it or roll it back, and has to return the error of a failed statement";
+                assert!(message.contains(advice), "{context}");
+                let steps = scene.operator.step_executions(scene.last()).unwrap();
+                assert_eq!(steps[0].counters.commits, 0, "{context}");
+            }
+        }
+    }
 }
 
 /// Spec: MARK-12

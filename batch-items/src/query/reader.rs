@@ -83,7 +83,7 @@ pub struct QueryItemReader<T> {
     key: Vec<String>,
     #[batch_property(name = "page.size", value = "1000")]
     page_size: AtMost<1_000_000>,
-    #[batch_property(name = "database")]
+    #[batch_property(name = "database", value = "")]
     database: DatabaseName,
     #[batch_property(name = "tables")]
     tables: Vec<String>,

@@ -8,7 +8,7 @@ mod sql_destination;
 
 pub use client::DestinationClient;
 pub use erased::{AnyDestination, DestinationReturn};
-pub use sql::{SavepointWords, SessionSql, SqlDialect};
+pub use sql::{GuardSql, SavepointWords, SessionSql, SqlDialect};
 pub(crate) use sql_destination::create_table;
 pub use sql_destination::{
     ConnectError, MarkerRow, Markers, SqlDestination, SqlValue, TransactionEnd, forget_markers,

@@ -7,7 +7,7 @@ use crate::random::{random, random_id};
 /// ```
 /// use batch_runtime::destination::SqlDialect;
 ///
-/// const H2: SqlDialect = SqlDialect { state_type: "CLOB", sessions: None, numbered_parameters: false, ..SqlDialect::POSTGRES };
+/// const H2: SqlDialect = SqlDialect { state_type: "CLOB", ..SqlDialect::SQLITE };
 /// ```
 // Spec: MARK-02
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,6 +30,8 @@ pub struct SqlDialect {
     pub table_options: &'static str,
     /// The words about savepoints.
     pub savepoints: SavepointWords,
+    /// What shows at the commit whether the writer has ended the transaction; `None`: a savepoint, which no longer exists then.
+    pub guard: Option<GuardSql>,
     /// The statements about sessions; `None` where the database is a file, or the user of a program may not end a session.
     pub sessions: Option<SessionSql>,
 }
@@ -45,6 +47,16 @@ pub struct SavepointWords {
     pub release: &'static str,
     /// Undoes what has followed it.
     pub undo: &'static str,
+}
+
+/// A value that the end of a transaction resets: the move of the marker checks it, which saves the release of a savepoint.
+// Spec: MARK-04
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct GuardSql {
+    /// The statement that sets it in the transaction.
+    pub set: &'static str,
+    /// The condition that it is set.
+    pub is_set: &'static str,
 }
 
 /// The statements about the session of a marker's owner. A process that is suspended in a transaction keeps its locks, so a new owner ends
@@ -82,6 +94,10 @@ impl SqlDialect {
         substring: "SUBSTR",
         table_options: "",
         savepoints: SavepointWords::STANDARD,
+        guard: Some(GuardSql {
+            set: "SELECT set_config('batch.interval', 'open', true)",
+            is_set: "current_setting('batch.interval', true) = 'open'",
+        }),
         sessions: Some(SessionSql {
             name: "SELECT set_config('application_name', ?, false)",
             find: "SELECT pid::bigint AS id FROM pg_catalog.pg_stat_activity WHERE datname = current_database() \
@@ -102,6 +118,7 @@ impl SqlDialect {
             find: "SELECT CAST(IS_USED_LOCK(?) AS SIGNED) AS id",
             end: "KILL ID",
         }),
+        guard: None,
         ..Self::POSTGRES
     };
 
@@ -110,6 +127,7 @@ impl SqlDialect {
         // A transaction that reads first could not wait for the right to write.
         begin: "BEGIN IMMEDIATE",
         numbered_parameters: false,
+        guard: None,
         sessions: None,
         ..Self::POSTGRES
     };
@@ -161,8 +179,10 @@ pub(crate) struct MarkerSql {
     pub(super) raise: String,
     /// Inserts a marker with interval 0 and no state. Parameters: key, session of the owner, first fence.
     pub(super) insert: String,
-    /// Moves a marker. Parameters: new interval, new state, key, fence, old interval.
+    /// Moves a marker, if the transaction is still the one that has begun. Parameters: new interval, new state, key, fence, old interval.
     pub(super) advance: String,
+    /// Fails if the transaction is another one; `None` if only a savepoint shows that.
+    pub(super) check_guard: Option<String>,
     /// Removes a marker. Parameters: key, fence.
     pub(super) remove: String,
     /// Names this session, and finds those with a name; `None` without [`SqlDialect::sessions`].
@@ -181,6 +201,9 @@ impl MarkerSql {
             ..
         } = dialect;
         let with = |statement: String| dialect.with_parameters(&statement);
+        let is_set = dialect
+            .guard
+            .map_or(String::new(), |guard| format!(" AND {}", guard.is_set));
         let named = |sessions: SessionSql| (with(sessions.name.to_owned()), with(sessions.find.to_owned()));
         Self {
             create: format!(
@@ -198,8 +221,11 @@ impl MarkerSql {
                 "INSERT INTO {table} (MARKER_KEY, INTERVAL_NUMBER, STATE, SESSION_NAME, FENCE) VALUES (?, 0, '-', ?, ?)"
             )),
             advance: with(format!(
-                "UPDATE {table} SET INTERVAL_NUMBER = ?, STATE = ? WHERE MARKER_KEY = ? AND FENCE = ? AND INTERVAL_NUMBER = ?"
+                "UPDATE {table} SET INTERVAL_NUMBER = ?, STATE = ? WHERE MARKER_KEY = ? AND FENCE = ? AND INTERVAL_NUMBER = ?{is_set}"
             )),
+            check_guard: dialect
+                .guard
+                .map(|guard| format!("SELECT 1 / CASE WHEN {} THEN 1 ELSE 0 END", guard.is_set)),
             remove: with(format!("DELETE FROM {table} WHERE MARKER_KEY = ? AND FENCE = ?")),
             sessions: dialect.sessions.map(named),
         }

@@ -183,9 +183,12 @@ impl<D: SqlDestination> Destination for D {
         ensure_connected(self)?;
         if !self.markers().is_open {
             let SqlDialect {
-                begin, savepoints, ..
+                begin,
+                savepoints,
+                guard,
+                ..
             } = self.markers().dialect;
-            let set_guard = savepoints.set(GUARD);
+            let set_guard = guard.map_or_else(|| savepoints.set(GUARD), |guard| guard.set.to_owned());
             let begin = match begin {
                 "" => set_guard,
                 _ => format!("{begin}; {set_guard}"),
@@ -199,7 +202,10 @@ impl<D: SqlDestination> Destination for D {
 
     fn commit(&mut self, advance: &Advance<'_>) -> Result<bool, BatchError> {
         Destination::transaction(self)?;
-        release_guard(self)?;
+        let moves_only_if_guarded = self.markers().sql.check_guard.is_some();
+        if !moves_only_if_guarded {
+            check_guard(self)?;
+        }
         #[cfg(debug_assertions)]
         let advance = &faulty(self, advance)?;
         let statement = self.markers().sql.advance.clone();
@@ -210,19 +216,23 @@ impl<D: SqlDestination> Destination for D {
             SqlValue::Number(advance.fence),
             SqlValue::Number(advance.from),
         ];
-        let is_moved = self.execute(&statement, &values)? == 1;
-        match is_moved {
-            true => commit_open(self)?,
-            false => self.roll_back(),
+        let moved = self.execute(&statement, &values);
+        if moved.map_err(|error| not_moved(self, error))? == 1 {
+            commit_open(self)?;
+            return Ok(true);
         }
-        Ok(is_moved)
+        if moves_only_if_guarded {
+            check_guard(self)?;
+        }
+        self.roll_back();
+        Ok(false)
     }
 
     fn commit_unmarked(&mut self) -> Result<(), BatchError> {
         if !self.markers().is_open {
             return Ok(());
         }
-        release_guard(self)?;
+        check_guard(self)?;
         commit_open(self)
     }
 
@@ -386,6 +396,18 @@ fn commit_open<D: SqlDestination>(destination: &mut D) -> Result<(), BatchError>
     Ok(())
 }
 
+/// Returns the error of a move. PostgreSQL executes no other statement after an error in a transaction.
+fn not_moved<D: SqlDestination>(destination: &mut D, error: BatchError) -> BatchError {
+    if !destination.is_alive() {
+        return error;
+    }
+    BatchError::msg(format_args!(
+        "cannot move the marker in the transaction of the destination ({}); `#[write_items]` must not commit it or roll it back, and has to \
+         return the error of a failed statement",
+        error.chain()
+    ))
+}
+
 /// Releases a savepoint, where the end of the transaction does not.
 fn release<D: SqlDestination>(destination: &mut D, savepoint: &str) -> Result<(), BatchError> {
     match destination.markers().dialect.savepoints.release(savepoint) {
@@ -394,9 +416,13 @@ fn release<D: SqlDestination>(destination: &mut D, savepoint: &str) -> Result<()
     }
 }
 
-/// Releases the guard of the transaction.
-fn release_guard<D: SqlDestination>(destination: &mut D) -> Result<(), BatchError> {
-    let Err(error) = release(destination, GUARD) else {
+/// Checks that the transaction is the one that has begun, and releases its guard.
+fn check_guard<D: SqlDestination>(destination: &mut D) -> Result<(), BatchError> {
+    let checked = match destination.markers().sql.check_guard.clone() {
+        Some(check) => destination.run(&check),
+        None => release(destination, GUARD),
+    };
+    let Err(error) = checked else {
         return Ok(());
     };
     if !destination.is_alive() {

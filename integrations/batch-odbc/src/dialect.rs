@@ -102,6 +102,7 @@ const STANDARD: Dialect = Dialect {
         create_table: "CREATE TABLE",
         key_type: "VARCHAR(250)",
         state_type: "CLOB",
+        guard: None,
         sessions: None,
         ..SqlDialect::POSTGRES
     },

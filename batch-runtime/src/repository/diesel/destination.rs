@@ -1,9 +1,12 @@
 //! A database beside the repository, as a destination.
 // Spec: MARK-02, MARK-03, MARK-11
 
+use diesel::backend::Backend;
 use diesel::connection::{AnsiTransactionManager, SimpleConnection, TransactionManager};
 use diesel::prelude::*;
-use diesel::sql_types::{BigInt, Nullable, Text};
+use diesel::query_builder::{AstPass, Query, QueryFragment, QueryId};
+use diesel::serialize::ToSql;
+use diesel::sql_types::{BigInt, HasSqlType, Nullable, Text, Untyped};
 
 use super::connection::{DatabaseConnection, RepositoryConnection};
 use crate::error::BatchError;
@@ -85,6 +88,45 @@ struct SessionRow {
     id: Option<i64>,
 }
 
+/// A statement that diesel prepares once for each connection, as it does not by `diesel::sql_query`.
+struct Statement<'a> {
+    /// With `?` for each value.
+    text: &'a str,
+    values: &'a [SqlValue<'a>],
+}
+
+impl QueryId for Statement<'_> {
+    type QueryId = ();
+
+    const HAS_STATIC_QUERY_ID: bool = false;
+}
+
+impl Query for Statement<'_> {
+    type SqlType = Untyped;
+}
+
+impl<C> RunQueryDsl<C> for Statement<'_> {}
+
+impl<DB> QueryFragment<DB> for Statement<'_>
+where
+    DB: Backend + HasSqlType<Text> + HasSqlType<BigInt>,
+    str: ToSql<Text, DB>,
+    i64: ToSql<BigInt, DB>,
+{
+    fn walk_ast<'b>(&'b self, mut pass: AstPass<'_, 'b, DB>) -> QueryResult<()> {
+        let mut parts = self.text.split('?');
+        pass.push_sql(parts.next().unwrap_or_default());
+        for (value, part) in self.values.iter().zip(parts) {
+            match value {
+                SqlValue::Text(text) => pass.push_bind_param::<Text, str>(text)?,
+                SqlValue::Number(number) => pass.push_bind_param::<BigInt, i64>(number)?,
+            }
+            pass.push_sql(part);
+        }
+        Ok(())
+    }
+}
+
 impl DatabaseDestination {
     /// Creates the destination of a URL as the repository takes it, such as `postgres://user@host/database`. Connects later.
     ///
@@ -110,7 +152,11 @@ impl DatabaseDestination {
     pub fn with_table(url: RepositoryUrl, table: &str) -> Result<Self, BatchError> {
         let dialect = match url.database() {
             DatabaseKind::Sqlite => SqlDialect::SQLITE,
-            DatabaseKind::Postgresql => SqlDialect::POSTGRES,
+            DatabaseKind::Postgresql => SqlDialect {
+                // The statement below numbers them.
+                numbered_parameters: false,
+                ..SqlDialect::POSTGRES
+            },
             DatabaseKind::Mysql => SqlDialect::MYSQL,
             DatabaseKind::Memory => {
                 return Err(BatchError::msg(
@@ -193,21 +239,18 @@ impl SqlDestination for DatabaseDestination {
     }
 
     fn execute(&mut self, statement: &str, values: &[SqlValue<'_>]) -> Result<u64, BatchError> {
-        let changed = on!(self, diesel => {
-            let mut query = diesel::sql_query(statement).into_boxed();
-            for value in values {
-                query = match *value {
-                    SqlValue::Text(text) => query.bind::<Text, _>(text),
-                    SqlValue::Number(number) => query.bind::<BigInt, _>(number),
-                };
-            }
-            query.execute(diesel)
-        });
-        Ok(changed? as u64)
+        let statement = Statement {
+            text: statement,
+            values,
+        };
+        Ok(on!(self, diesel => statement.execute(diesel))? as u64)
     }
 
     fn select_marker(&mut self, select: &str, key: &str) -> Result<Option<MarkerRow>, BatchError> {
-        let select = diesel::sql_query(select).bind::<Text, _>(key);
+        let select = Statement {
+            text: select,
+            values: &[SqlValue::Text(key)],
+        };
         let found: Option<Row> = on!(self, diesel => select.get_result(diesel).optional())?;
         Ok(found.map(|row| MarkerRow {
             marker: Marker {
@@ -220,7 +263,10 @@ impl SqlDestination for DatabaseDestination {
     }
 
     fn select_sessions(&mut self, find: &str, name: &str) -> Result<Vec<i64>, BatchError> {
-        let find = diesel::sql_query(find).bind::<Text, _>(name);
+        let find = Statement {
+            text: find,
+            values: &[SqlValue::Text(name)],
+        };
         let found: Vec<SessionRow> = on!(self, diesel => find.load(diesel))?;
         Ok(found.into_iter().filter_map(|row| row.id).collect())
     }

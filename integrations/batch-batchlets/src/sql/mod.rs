@@ -63,7 +63,7 @@ pub struct SqlScript {
     resource: Option<PathBuf>,
     #[batch_property(name = "sql")]
     sql: Option<String>,
-    #[batch_property(name = "database")]
+    #[batch_property(name = "database", value = "")]
     database: DatabaseName,
     #[batch_property(name = "separator", value = ";")]
     separator: Separator,
