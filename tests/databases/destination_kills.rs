@@ -3,6 +3,7 @@
 use std::fs;
 
 use batch_runtime::{BatchRuntime, BatchStatus};
+use batch_test_servers::{Kind, Server};
 use batch_tests::database::{Database, Place};
 use batch_tests::moving;
 use batch_tests::random::Random;
@@ -43,8 +44,12 @@ impl Copy {
         let folder = tempfile::tempdir().unwrap();
         let elsewhere = folder.path().join("there");
         fs::create_dir(&elsewhere).unwrap();
-        let here = Place::new(repository, folder.path());
         let there = Place::new(destination, &elsewhere);
+        Self::to(folder, repository, there, is_partitioned)
+    }
+
+    fn to(folder: tempfile::TempDir, repository: Database, there: Place, is_partitioned: bool) -> Self {
+        let here = Place::new(repository, folder.path());
         let mut source = here.connect();
         source
             .execute("CREATE TABLE number (number INTEGER PRIMARY KEY)")
@@ -128,6 +133,81 @@ fn rows_are_moved_once_by_a_process_that_is_killed() {
             copy.check(&context);
         }
         println!("{repository:?} to {destination:?}: {kills} kills");
+    }
+}
+
+/// A process that is suspended at a random statement of both databases, and wakes up when another has completed its job, commits nothing.
+///
+/// Spec: MARK-05, MARK-11
+#[test]
+#[cfg(unix)]
+fn rows_are_moved_once_beside_a_suspended_process() {
+    let mut random = Random::new("a suspended process with a destination");
+    let pairs = [
+        (Database::Postgres, Database::Postgres),
+        (Database::Mariadb, Database::Postgres),
+        (Database::Postgres, Database::Mariadb),
+        (Database::Mariadb, Database::Mariadb),
+    ];
+    for (repository, destination) in pairs {
+        let program = env!("CARGO_BIN_EXE_writing");
+        let mut suspended = 0;
+        while suspended < times(1, 50) {
+            let is_partitioned = random.below(2) == 1;
+            let copy = Copy::new(repository, destination, is_partitioned);
+            let folder = copy.folder.path();
+            let statements = 1 + random.below(900);
+            let Some(first) = moving::suspend(program, folder, statements) else {
+                continue;
+            };
+            suspended += 1;
+            while !moving::launch(program, folder, u64::MAX) {}
+            first.wake_up();
+            copy.check(&format!(
+                "{repository:?} to {destination:?}, partitions: {is_partitioned}, suspended at {statements}"
+            ));
+        }
+        println!("{repository:?} to {destination:?}: {suspended} suspended processes");
+    }
+}
+
+/// A destination whose server is killed at a random statement: the step waits for it, or fails and is started again.
+///
+/// Spec: MARK-05, MARK-08
+#[test]
+fn rows_are_moved_once_although_the_server_crashes() {
+    let mut random = Random::new("crashes of the server of a destination");
+    for (kind, database) in [
+        (Kind::Postgres, Database::Postgres),
+        (Kind::Mariadb, Database::Mariadb),
+    ] {
+        let program = env!("CARGO_BIN_EXE_writing");
+        let mut server = Server::start(kind);
+        let mut crashes = 0;
+        while crashes < times(2, 50) {
+            let there = Place::existing(database, server.new_database());
+            let is_partitioned = random.below(2) == 1;
+            let copy = Copy::to(
+                tempfile::tempdir().unwrap(),
+                Database::Sqlite,
+                there,
+                is_partitioned,
+            );
+            loop {
+                let statements = 1 + random.below(900);
+                let crash = || server.crash();
+                let (has_crashed, is_complete) =
+                    moving::beside(program, copy.folder.path(), statements, crash);
+                crashes += i32::from(has_crashed);
+                if is_complete {
+                    break;
+                }
+            }
+            copy.check(&format!(
+                "{kind:?}, partitions: {is_partitioned}, after {crashes} crashes"
+            ));
+        }
+        println!("{kind:?}: {crashes} crashes");
     }
 }
 

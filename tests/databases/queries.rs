@@ -8,6 +8,7 @@ use batch_items::{QueryItemReader, Record};
 use batch_runtime::prelude::*;
 use batch_tests::database::{Database, Place};
 use batch_tests::stage::Stage;
+use diesel::connection::SimpleConnection;
 use diesel::prelude::*;
 use diesel::sql_types::{BigInt, Text};
 
@@ -300,6 +301,42 @@ fn concurrent_inserts_do_not_shift_pages() {
         assert_eq!(lines.len(), 24, "{database:?}");
         assert_eq!(lines[23], "9999 after", "{database:?}");
     }
+}
+
+/// With `snapshot`, all pages show the state at the beginning.
+#[test]
+fn a_snapshot_does_not_show_what_others_insert() {
+    for database in Database::ALL {
+        let properties = format!("{ALL}\nkey=id\npage.size=4\nsnapshot=true");
+        let stage = stage(database, "AccountReader", &properties);
+        let execution = stage.start("job", [("insert.at", "6")]);
+        let tree = stage.tree(execution);
+        assert!(tree.contains("job job COMPLETED"), "{database:?}\n{tree}");
+        let lines = output(&stage);
+        assert_eq!(lines.len(), 23, "{database:?}");
+        assert_eq!(lines[22], "23 owner 3", "{database:?}");
+    }
+}
+
+/// A snapshot of a SQLite database without a log would keep all others from writing.
+#[test]
+fn a_snapshot_needs_a_log() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("other.db");
+    SqliteConnection::establish(file.to_str().unwrap())
+        .unwrap()
+        .batch_execute("CREATE TABLE account (id BIGINT, owner TEXT)")
+        .unwrap();
+    let properties = format!(
+        "{ALL}\nkey=id\nsnapshot=true\ndatabase=sqlite://{}",
+        file.display()
+    );
+    let tree = run(&stage(Database::Sqlite, "AccountReader", &properties));
+    assert!(
+        tree.contains("cannot begin the snapshot of the database")
+            && tree.contains("`PRAGMA journal_mode = WAL`"),
+        "{tree}"
+    );
 }
 
 /// A key that would lose rows is rejected.

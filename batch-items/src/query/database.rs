@@ -2,6 +2,7 @@
 
 use batch_runtime::prelude::JobContext;
 use batch_runtime::repository::{DatabaseConnection, DatabaseKind, RepositoryConnection, RepositoryUrl};
+use diesel::connection::SimpleConnection;
 use diesel::prelude::*;
 use diesel::result::Error as DieselError;
 
@@ -100,15 +101,46 @@ struct JournalMode {
     journal_mode: String,
 }
 
+#[cfg(feature = "sqlite")]
+fn journal_mode(diesel: &mut SqliteConnection) -> QueryResult<String> {
+    let mode = diesel::sql_query("PRAGMA journal_mode").get_result::<JournalMode>(diesel)?;
+    Ok(mode.journal_mode)
+}
+
 /// Returns whether a commit waits for the end of a query: in a database in memory, which has no log.
 pub(super) fn blocks_commits(connection: &mut RepositoryConnection) -> QueryResult<bool> {
     match connection.any() {
         #[cfg(feature = "sqlite")]
-        DatabaseConnection::Sqlite(diesel) => {
-            let mode = diesel::sql_query("PRAGMA journal_mode").get_result::<JournalMode>(diesel)?;
-            Ok(mode.journal_mode == "memory")
-        }
+        DatabaseConnection::Sqlite(diesel) => Ok(journal_mode(diesel)? == "memory"),
         _ => Ok(false),
+    }
+}
+
+/// Begins a transaction whose queries all see one state of the database. It ends with the connection.
+pub(super) fn begin_snapshot(connection: &mut RepositoryConnection) -> Result<(), Cause> {
+    match connection.any() {
+        #[cfg(feature = "sqlite")]
+        DatabaseConnection::Sqlite(diesel) => match journal_mode(diesel)?.as_str() {
+            "wal" => Ok(diesel.batch_execute("BEGIN")?),
+            mode => Err(format!(
+                "the journal mode of the SQLite database is `{mode}`, in which nobody could write until the step ends; execute \
+                 `PRAGMA journal_mode = WAL` in it once, or set `snapshot` to `false`"
+            )
+            .into()),
+        },
+        #[cfg(feature = "postgres")]
+        DatabaseConnection::Postgres(diesel) => {
+            Ok(diesel.batch_execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")?)
+        }
+        #[cfg(feature = "mysql")]
+        DatabaseConnection::Mysql(diesel) => Ok(diesel.batch_execute(
+            "SET SESSION TRANSACTION ISOLATION LEVEL REPEATABLE READ; START TRANSACTION WITH CONSISTENT SNAPSHOT, READ ONLY",
+        )?),
+        #[allow(
+            unreachable_patterns,
+            reason = "batch-runtime may have more databases than this crate"
+        )]
+        _ => Err(unsupported().into()),
     }
 }
 

@@ -8,7 +8,7 @@ use batch_runtime::prelude::*;
 use batch_runtime::repository::RepositoryConnection;
 
 use super::cursor::Cursor;
-use super::database::{connect, count, key_syntax, load, syntax};
+use super::database::{begin_snapshot, connect, count, key_syntax, load, syntax};
 use super::error::{QueryError, failed_query};
 use super::order::warn_without_order;
 use super::page::{KeySyntax, Statement};
@@ -28,6 +28,7 @@ use crate::table::describe;
 /// | `parameters` | none | the values of the parameters, separated by `;`: `region=EU; since='2026-01-01'`. An unquoted number is a number, and an unquoted `true` is a boolean; a text in single quotes may contain `;` |
 /// | `key` | none | the columns of a unique key, separated by commas |
 /// | `page.size` | `1000` | the number of rows that are fetched at once, at most 1,000,000 |
+/// | `snapshot` | `false` | with a `key`: whether all pages show one state of the database, as below |
 /// | `database` | the repository | the name or the URL of another database |
 /// | `tables` | none | the tables that the query reads, separated by commas, for [observers](batch_runtime::observer) such as batch-lineage; the query is not parsed for them |
 ///
@@ -35,6 +36,11 @@ use crate::table::describe;
 /// checkpoint is the key, so a restart reads no row twice, and rows that other programs insert meanwhile are read if their key
 /// comes later. The key must be unique in its order, where texts that differ in case may be equal, and not null; both are checked. An
 /// index on it keeps each page fast.
+///
+/// Each page shows what was committed before it, so a row whose key another program changes meanwhile may be read twice, or not at all. With
+/// `snapshot` = `true` all pages show the state at the beginning of the step, by one transaction that stays open: on PostgreSQL it keeps VACUUM from
+/// removing old rows until the step ends, on MySQL (of tables of InnoDB) the undo log grows, and SQLite needs the journal mode WAL. A restart, and a
+/// rollback after which items are read again, continue in the state of that moment.
 ///
 /// **Without a `key`** the rows are read by one query, as they arrive. The checkpoint is their number; a restart runs the query
 /// again and passes over as many rows. So the query needs an ORDER BY that ends with a unique column, and its rows must not change
@@ -83,6 +89,8 @@ pub struct QueryItemReader<T> {
     key: Vec<String>,
     #[batch_property(name = "page.size", value = "1000")]
     page_size: AtMost<1_000_000>,
+    #[batch_property(name = "snapshot", value = "false")]
+    snapshot: bool,
     #[batch_property(name = "database", value = "")]
     database: DatabaseName,
     #[batch_property(name = "tables")]
@@ -131,6 +139,10 @@ impl<T: FromRow> QueryItemReader<T> {
         let connection = connect(&self.job, &self.database);
         let mut connection =
             connection.map_err(|cause| QueryError::new("open the database of the query", cause))?;
+        if self.snapshot && !self.key.is_empty() {
+            begin_snapshot(&mut connection)
+                .map_err(|cause| QueryError::new("begin the snapshot of the database", cause))?;
+        }
         let query = statement(&mut connection, &self.query, &self.parameters)?;
         self.report_tables(&mut connection)?;
         self.state = Some(if self.key.is_empty() {
