@@ -5,7 +5,7 @@
 ///
 /// It checks what a start checks: the XML itself; that every `ref` names an artifact of the right role; that the item
 /// types of reader, processor, writer and listeners fit; that properties have values and that these parse; that exception
-/// classes are declared (else a warning). Nothing is run, and no repository is opened. Databases may have any name: an installation names them.
+/// classes are declared (else a warning). Nothing is run, and no repository is opened. It does not check names of databases, which each installation defines.
 ///
 /// The directory is relative to the crate's `Cargo.toml`. Job parameters that the jobs need follow as `name = value`; a
 /// name with dots is written in quotes. For jobs that need several directories, system properties or an artifact loader of

@@ -31,10 +31,12 @@ impl FromStr for NamedDatabase {
     }
 }
 
-/// A database beside the repository, as the type of a `#[batch_property]`: a name of the table `[databases]` of `batch.toml` or of
-/// [`BatchRuntimeBuilder::database`](crate::BatchRuntimeBuilder::database), a URL, or a connection string of batch-odbc. A job whose artifact
-/// names an unknown database is rejected before it starts; an empty text names none.
-/// [`JobContext::database`](crate::context::JobContext::database) returns its URL.
+/// The name, the URL or the connection string of another database, as the type of a `#[batch_property]`.
+///
+/// A check of the job rejects a name that is neither in `[databases]` of `batch.toml` nor in
+/// [`BatchRuntimeBuilder::database`](crate::BatchRuntimeBuilder::database), and so does a launch by a process that names databases.
+/// [`JobContext::database`](crate::context::JobContext::database) returns the URL, and
+/// [`JobContext::connection_string`](crate::context::JobContext::connection_string) the connection string; both fail for an empty text.
 ///
 /// ```
 /// use batch_runtime::destination::DatabaseName;

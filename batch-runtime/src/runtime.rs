@@ -452,7 +452,7 @@ impl BatchRuntimeBuilder {
         self.report(None, &parameters.into())
     }
 
-    /// As `check`, for a test, which need not know the databases of an installation.
+    /// Checks as `check` does, and takes any name of a database: a test does not know an installation's databases.
     #[doc(hidden)]
     pub fn check_anywhere(self, parameters: impl Into<JobParameters>) -> CheckReport {
         self.report_with(None, None, &parameters.into())
@@ -617,7 +617,7 @@ fn names(databases: &BTreeMap<String, String>) -> BTreeSet<String> {
     databases.keys().cloned().collect()
 }
 
-/// A process that names none may launch jobs for others that do.
+/// Returns the names, or `None` if there are none: a process that only queues launches need not name databases.
 fn names_if_any(databases: &BTreeMap<String, String>) -> Option<BTreeSet<String>> {
     Some(names(databases)).filter(|names| !names.is_empty())
 }

@@ -12,15 +12,23 @@ use batch_tests::slow::times;
 const ROWS: i64 = 4_000;
 
 const JOB: &str = r#"<job id="move"><step id="copy">
-  <chunk reader="queryRecordReader" writer="recordTableWriter" commit-interval="50">
+  <chunk reader="queryRecordReader" writer="WRITER" commit-interval="50">
     <properties>
       <property name="query" value="SELECT number FROM number WHERE RANGE" target="reader"/>
-      <property name="key" value="number" target="reader"/>
-      <property name="table" value="number" target="writer"/>
-      <property name="database" value="there" target="writer"/>
+      <property name="key" value="number" target="reader"/>TABLES
     </properties>
   </chunk>PARTITION
 </step></job>"#;
+
+const TABLE: &str = r#"
+      <property name="table" value="number" target="writer"/>
+      <property name="database" value="there" target="writer"/>"#;
+
+/// In the transaction of the repository, too.
+const TABLES: &str = r#"
+      <property name="1.table" value="copy" target="writer"/>
+      <property name="2.table" value="number" target="writer"/>
+      <property name="2.database" value="there" target="writer"/>"#;
 
 /// Ranges of the key, on threads.
 const PARTITION: &str = r#"
@@ -32,23 +40,40 @@ const PARTITION: &str = r#"
     </algorithm>
   </partition>"#;
 
+/// How the rows are copied.
+#[derive(Clone, Copy, Debug)]
+struct Form {
+    is_partitioned: bool,
+    to_both: bool,
+}
+
+impl Form {
+    fn any(random: &mut Random) -> Self {
+        Self {
+            is_partitioned: random.below(2) == 1,
+            to_both: random.below(2) == 1,
+        }
+    }
+}
+
 /// The source, the destination, and the folder of the program that copies one to the other.
 struct Copy {
     folder: tempfile::TempDir,
     here: Place,
     there: Place,
+    form: Form,
 }
 
 impl Copy {
-    fn new(repository: Database, destination: Database, is_partitioned: bool) -> Self {
+    fn new(repository: Database, destination: Database, form: Form) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let elsewhere = folder.path().join("there");
         fs::create_dir(&elsewhere).unwrap();
         let there = Place::new(destination, &elsewhere);
-        Self::to(folder, repository, there, is_partitioned)
+        Self::to(folder, repository, there, form)
     }
 
-    fn to(folder: tempfile::TempDir, repository: Database, there: Place, is_partitioned: bool) -> Self {
+    fn to(folder: tempfile::TempDir, repository: Database, there: Place, form: Form) -> Self {
         let here = Place::new(repository, folder.path());
         let mut source = here.connect();
         source
@@ -62,15 +87,21 @@ impl Copy {
                 .unwrap();
         }
         // Without a key: a row that is there twice is two rows.
+        source.execute("CREATE TABLE copy (number INTEGER)").unwrap();
         there
             .connect()
             .execute("CREATE TABLE number (number INTEGER)")
             .unwrap();
-        let (range, partition) = match is_partitioned {
+        let (writer, tables) = match form.to_both {
+            true => ("RecordsToBoth", TABLES),
+            false => ("recordTableWriter", TABLE),
+        };
+        let (range, partition) = match form.is_partitioned {
             true => ("number BETWEEN ${low} AND ${high}", PARTITION),
             false => ("number &gt; 0", ""),
         };
         let job = JOB.replace("RANGE", range).replace("PARTITION", partition);
+        let job = job.replace("WRITER", writer).replace("TABLES", tables);
         fs::write(folder.path().join("move.xml"), job).unwrap();
         let settings = format!(
             "repository = \"{}\"\njob-path = \".\"\nlease-time = 1\n[databases]\nthere = \"{}\"\n",
@@ -78,16 +109,25 @@ impl Copy {
             there.url()
         );
         fs::write(folder.path().join("batch.toml"), settings).unwrap();
-        Self { folder, here, there }
+        Self {
+            folder,
+            here,
+            there,
+            form,
+        }
     }
 
     fn check(&self, context: &str) {
-        let mut there = self.there.connect();
-        for (query, expected) in [
-            ("SELECT COUNT(*) AS number FROM number", ROWS),
-            ("SELECT COUNT(DISTINCT number) AS number FROM number", ROWS),
-        ] {
-            assert_eq!(there.number(query), expected, "{context}: {query}");
+        let context = &format!("{:?}, {context}", self.form);
+        let mut outputs = vec![(&self.there, "number")];
+        if self.form.to_both {
+            outputs.push((&self.here, "copy"));
+        }
+        for (place, table) in outputs {
+            for counted in ["*", "DISTINCT number"] {
+                let query = format!("SELECT COUNT({counted}) AS number FROM {table}");
+                assert_eq!(place.connect().number(&query), ROWS, "{context}: {query}");
+            }
         }
         let runtime = BatchRuntime::builder()
             .repository(self.here.url())
@@ -122,11 +162,8 @@ fn rows_are_moved_once_by_a_process_that_is_killed() {
         let program = env!("CARGO_BIN_EXE_writing");
         let mut kills = 0;
         while kills < times(3, 125) {
-            let is_partitioned = random.below(2) == 1;
-            let copy = Copy::new(repository, destination, is_partitioned);
-            let context = format!(
-                "{repository:?} to {destination:?}, partitions: {is_partitioned}, after {kills} kills"
-            );
+            let copy = Copy::new(repository, destination, Form::any(&mut random));
+            let context = format!("{repository:?} to {destination:?}, after {kills} kills");
             while !moving::launch(program, copy.folder.path(), 1 + random.below(900)) {
                 kills += 1;
             }
@@ -153,10 +190,17 @@ fn rows_are_moved_once_beside_a_suspended_process() {
         let program = env!("CARGO_BIN_EXE_writing");
         let mut suspended = 0;
         while suspended < times(1, 50) {
-            let is_partitioned = random.below(2) == 1;
-            let copy = Copy::new(repository, destination, is_partitioned);
+            let copy = Copy::new(repository, destination, Form::any(&mut random));
             let folder = copy.folder.path();
-            let statements = 1 + random.below(900);
+            // A process that is suspended while it creates the tables keeps all others out.
+            drop(
+                BatchRuntime::builder()
+                    .repository(copy.here.url())
+                    .build()
+                    .unwrap(),
+            );
+            // Before its step begins, it has no lease that could expire.
+            let statements = 120 + random.below(700);
             let Some(first) = moving::suspend(program, folder, statements) else {
                 continue;
             };
@@ -164,7 +208,7 @@ fn rows_are_moved_once_beside_a_suspended_process() {
             while !moving::launch(program, folder, u64::MAX) {}
             first.wake_up();
             copy.check(&format!(
-                "{repository:?} to {destination:?}, partitions: {is_partitioned}, suspended at {statements}"
+                "{repository:?} to {destination:?}, suspended at {statements}"
             ));
         }
         println!("{repository:?} to {destination:?}: {suspended} suspended processes");
@@ -186,13 +230,8 @@ fn rows_are_moved_once_although_the_server_crashes() {
         let mut crashes = 0;
         while crashes < times(2, 50) {
             let there = Place::existing(database, server.new_database());
-            let is_partitioned = random.below(2) == 1;
-            let copy = Copy::to(
-                tempfile::tempdir().unwrap(),
-                Database::Sqlite,
-                there,
-                is_partitioned,
-            );
+            let form = Form::any(&mut random);
+            let copy = Copy::to(tempfile::tempdir().unwrap(), Database::Sqlite, there, form);
             loop {
                 let statements = 1 + random.below(900);
                 let crash = || server.crash();
@@ -203,9 +242,7 @@ fn rows_are_moved_once_although_the_server_crashes() {
                     break;
                 }
             }
-            copy.check(&format!(
-                "{kind:?}, partitions: {is_partitioned}, after {crashes} crashes"
-            ));
+            copy.check(&format!("{kind:?}, after {crashes} crashes"));
         }
         println!("{kind:?}: {crashes} crashes");
     }

@@ -3,6 +3,7 @@
 
 #[cfg(feature = "servers")]
 mod async_methods;
+mod both_transactions;
 #[cfg(feature = "servers")]
 mod commands;
 mod contention;

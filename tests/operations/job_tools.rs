@@ -435,6 +435,8 @@ fn explain_and_check_state_what_a_crash_does() {
         );
         fs::write(folder.path().join("copy.xml"), text).unwrap();
     };
+    let databases = "[databases]\nledger = \"sqlite://ledger.db\"\n";
+    fs::write(folder.path().join("batch.toml"), databases).unwrap();
     let table = r#"<property name="table" value="t" target="writer"/>"#;
     let elsewhere = format!(r#"{table}<property name="database" value="ledger" target="writer"/>"#);
     let file = r#"<property name="output" value="out.csv" target="writer"/>"#;

@@ -112,6 +112,19 @@ macro_rules! several {
     };
 }
 
+/// Writes items, unless the destination of the writer has them already.
+fn write_part<T, W: WriteItems<T>>(
+    writer: &mut W,
+    items: &[&T],
+    tx: &mut ChunkTransaction,
+) -> Result<(), BatchError> {
+    let are_there = tx.destination_has_items() && writer.destination()?.is_some();
+    match items.is_empty() || are_there {
+        true => Ok(()),
+        false => writer.write(items, tx),
+    }
+}
+
 several! {
     /// Writes all items by several writers, one after the other.
     ///
@@ -176,10 +189,10 @@ where
 {
     fn write_all(&mut self, items: &[T], tx: &mut ChunkTransaction) -> Result<(), BatchError> {
         let items: Vec<&T> = items.iter().collect();
-        self.first.write(&items, tx)?;
-        self.second.write(&items, tx)?;
-        self.third.write(&items, tx)?;
-        self.fourth.write(&items, tx)
+        write_part(&mut self.first, &items, tx)?;
+        write_part(&mut self.second, &items, tx)?;
+        write_part(&mut self.third, &items, tx)?;
+        write_part(&mut self.fourth, &items, tx)
     }
 }
 
@@ -222,19 +235,10 @@ where
             classes[index].push(item);
         }
         let [first, second, third, fourth] = &classes;
-        if !first.is_empty() {
-            self.first.write(first, tx)?;
-        }
-        if !second.is_empty() {
-            self.second.write(second, tx)?;
-        }
-        if !third.is_empty() {
-            self.third.write(third, tx)?;
-        }
-        if !fourth.is_empty() {
-            self.fourth.write(fourth, tx)?;
-        }
-        Ok(())
+        write_part(&mut self.first, first, tx)?;
+        write_part(&mut self.second, second, tx)?;
+        write_part(&mut self.third, third, tx)?;
+        write_part(&mut self.fourth, fourth, tx)
     }
 }
 
@@ -298,9 +302,7 @@ impl<T: Send + 'static, W: WriteItems<T>> FlatteningItemWriter<T, W> {
         let items: Vec<&T> = items.iter().flatten().collect();
         if !items.is_empty() {
             // An index counts elements, and the runtime would take it for the index of a list.
-            self.writer
-                .write(&items, tx)
-                .map_err(BatchError::without_item_index)?;
+            write_part(&mut self.writer, &items, tx).map_err(BatchError::without_item_index)?;
         }
         self.written += items.len() as u64;
         Ok(())
@@ -407,7 +409,7 @@ impl<T: Send + 'static, L: LookUp<T>, W: WriteItems<L::Output>> EnrichingItemWri
             )));
         }
         let found: Vec<&L::Output> = found.iter().collect();
-        self.writer.write(&found, tx)
+        write_part(&mut self.writer, &found, tx)
     }
 
     /// Returns the position of the writer.

@@ -122,9 +122,10 @@ pub(super) fn begin_snapshot(connection: &mut RepositoryConnection) -> Result<()
         #[cfg(feature = "sqlite")]
         DatabaseConnection::Sqlite(diesel) => match journal_mode(diesel)?.as_str() {
             "wal" => Ok(diesel.batch_execute("BEGIN")?),
+            "memory" => Err("`snapshot` is not possible for a database in memory".into()),
             mode => Err(format!(
-                "the journal mode of the SQLite database is `{mode}`, in which nobody could write until the step ends; execute \
-                 `PRAGMA journal_mode = WAL` in it once, or set `snapshot` to `false`"
+                "`snapshot` needs the journal mode WAL, and the database has `{mode}`: other programs could not write until the step ends; \
+                 execute `PRAGMA journal_mode = WAL` once, or remove `snapshot`"
             )
             .into()),
         },

@@ -28,22 +28,23 @@ use crate::table::describe;
 /// | `parameters` | none | the values of the parameters, separated by `;`: `region=EU; since='2026-01-01'`. An unquoted number is a number, and an unquoted `true` is a boolean; a text in single quotes may contain `;` |
 /// | `key` | none | the columns of a unique key, separated by commas |
 /// | `page.size` | `1000` | the number of rows that are fetched at once, at most 1,000,000 |
-/// | `snapshot` | `false` | with a `key`: whether all pages show one state of the database, as below |
+/// | `snapshot` | `false` | with a `key`: whether all pages show the state of the database at the moment when the reader was opened |
 /// | `database` | the repository | the name or the URL of another database |
 /// | `tables` | none | the tables that the query reads, separated by commas, for [observers](batch_runtime::observer) such as batch-lineage; the query is not parsed for them |
 ///
 /// **With a `key`** the rows are read in pages, in the order of the key: each page is a query for the rows after the last key. The
 /// checkpoint is the key, so a restart reads no row twice, and rows that other programs insert meanwhile are read if their key
-/// comes later. The key must be unique in its order, where texts that differ in case may be equal, and not null; both are checked. An
+/// comes later. The key must be unique and not null; both are checked. The database decides which keys are equal: with a collation that ignores case, `a` and `A` are. An
 /// index on it keeps each page fast.
 ///
 /// Each page shows what was committed before it, so a row whose key another program changes meanwhile may be read twice, or not at all. With
-/// `snapshot` = `true` all pages show the state at the beginning of the step, by one transaction that stays open: on PostgreSQL it keeps VACUUM from
-/// removing old rows until the step ends, on MySQL (of tables of InnoDB) the undo log grows, and SQLite needs the journal mode WAL. A restart, and a
-/// rollback after which items are read again, continue in the state of that moment.
+/// `snapshot` = `true` the reader keeps one transaction open until the step ends, and all pages show the state at the moment when it was opened. Each
+/// partition, a restart, and a rollback that reads items again open a reader again, which shows a later state. Meanwhile PostgreSQL
+/// cannot vacuum old rows, and its `idle_in_transaction_session_timeout` must exceed the time for one page; the undo log of MySQL grows (only tables
+/// of InnoDB have a snapshot); SQLite needs the journal mode WAL, and the file of the log grows.
 ///
-/// **Without a `key`** the rows are read by one query, as they arrive. The checkpoint is their number; a restart runs the query
-/// again and passes over as many rows. So the query needs an ORDER BY that ends with a unique column, and its rows must not change
+/// **Without a `key`** the rows are read by one query, as they arrive. The checkpoint is the number of rows that were read; a restart runs the query
+/// again and skips as many. So the query needs an ORDER BY that ends with a unique column, and its rows must not change
 /// in between: the step fails if the query returns fewer rows, or if the last row passed over has another value in its first column. The
 /// reader logs a warning when the step starts if the query has no ORDER BY.
 ///

@@ -28,7 +28,7 @@ use crate::error::BatchError;
 /// | before [`commit`](Self::commit) has committed | n-1 | n-1 | the transaction is rolled back; the items of interval n are read again |
 /// | between this commit and the commit of the repository | n | n-1 | the marker has the checkpoints of interval n: the repository is set to them, and no item is read again |
 /// | after the commit of the repository | n | n | continues after interval n |
-/// | after the step has completed, before [`remove`](Self::remove) | n | complete | the step does not run again; its marker stays, and harms nothing |
+/// | after the step has completed, before [`remove`](Self::remove) | n | complete | the step does not run again; its marker stays, and matters only to a new instance with the same parameters, once this one is purged |
 ///
 /// A process that was suspended and wakes up when another has taken the step over commits nothing: the other one has raised the fence
 /// of the marker before it has read an item, and `commit` compares it.
@@ -50,9 +50,9 @@ pub trait Destination: Send + 'static {
         String::new()
     }
 
-    /// Raises the fence of a marker by one in a separate transaction, and returns the marker. A marker that is not there is created,
-    /// with a random fence, interval 0 and a state without a `{`. Called before the reader and the writer are opened, and again after a
-    /// lost connection, which it replaces. It ends the session of the previous owner, which may be suspended and hold locks.
+    /// Raises the fence of a marker by one in a separate transaction, and returns the marker. Creates a missing marker with a random fence, interval 0
+    /// and a state without a `{`, such as `-`. The step calls it before it opens the reader and the writer, and again after the connection was lost, to
+    /// open another one. Where the database permits it, ends the session of the previous owner, which may be suspended and hold locks.
     ///
     /// # Errors
     /// If the destination cannot be reached, or keeps no markers.
@@ -113,7 +113,7 @@ pub trait Destination: Send + 'static {
     /// Removes a marker that still has this fence. Called after the repository has recorded that the step is complete.
     ///
     /// # Errors
-    /// If the marker may still be there. The runtime logs it: a marker that stays harms nothing.
+    /// If the marker may still be there. The runtime logs it.
     fn remove(&mut self, key: &str, fence: i64) -> Result<(), BatchError>;
 }
 

@@ -7,7 +7,7 @@ use crate::random::{random, random_id};
 /// ```
 /// use batch_runtime::destination::SqlDialect;
 ///
-/// const H2: SqlDialect = SqlDialect { state_type: "CLOB", ..SqlDialect::SQLITE };
+/// const H2: SqlDialect = SqlDialect { begin: "BEGIN", state_type: "CLOB", ..SqlDialect::SQLITE };
 /// ```
 // Spec: MARK-02
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,7 +30,7 @@ pub struct SqlDialect {
     pub table_options: &'static str,
     /// The words about savepoints.
     pub savepoints: SavepointWords,
-    /// What shows at the commit whether the writer has ended the transaction; `None`: a savepoint, which no longer exists then.
+    /// How a commit detects that the writer has ended the transaction; with `None` by a savepoint, whose release fails then.
     pub guard: Option<GuardSql>,
     /// The statements about sessions; `None` where the database is a file, or the user of a program may not end a session.
     pub sessions: Option<SessionSql>,
@@ -43,13 +43,13 @@ pub struct SavepointWords {
     pub set: &'static str,
     /// What follows the name when it is set.
     pub set_end: &'static str,
-    /// Releases it; empty where the end of the transaction does it. Then a `COMMIT` of a writer goes unnoticed.
+    /// Releases it; empty if the database has no such statement. Without a `guard`, a `COMMIT` of a writer is not detected then.
     pub release: &'static str,
     /// Undoes what has followed it.
     pub undo: &'static str,
 }
 
-/// A value that the end of a transaction resets: the move of the marker checks it, which saves the release of a savepoint.
+/// A session value that the end of a transaction resets. The update of the marker checks it, which saves a statement compared with a savepoint.
 // Spec: MARK-04
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct GuardSql {

@@ -41,7 +41,7 @@ pub trait SqlDestination: Send + 'static {
     /// Returns whether the connection still works. May end a transaction, after an error in it.
     fn is_alive(&mut self) -> bool;
 
-    /// Begins a transaction by these statements, with `; ` between them.
+    /// Begins a transaction by these statements, with `; ` between them; by the means of the client if there are none.
     ///
     /// # Errors
     /// The error of the database.
@@ -53,25 +53,25 @@ pub trait SqlDestination: Send + 'static {
     /// The error of the database.
     fn end(&mut self, end: TransactionEnd) -> Result<(), BatchError>;
 
-    /// Executes statements without parameters, with `; ` between them.
+    /// Executes statements without parameters, with `; ` between them. Discards rows that they return.
     ///
     /// # Errors
     /// The error of the database.
     fn run(&mut self, statements: &str) -> Result<(), BatchError>;
 
-    /// Executes a statement, and returns the number of rows that it has changed.
+    /// Executes a statement, and returns the number of rows that it has changed. Discards rows that it returns.
     ///
     /// # Errors
     /// The error of the database.
     fn execute(&mut self, statement: &str, values: &[SqlValue<'_>]) -> Result<u64, BatchError>;
 
-    /// Selects a marker.
+    /// Selects a marker: its fence, its interval, its state and its session, in this order.
     ///
     /// # Errors
     /// The error of the database.
     fn select_marker(&mut self, select: &str, key: &str) -> Result<Option<MarkerRow>, BatchError>;
 
-    /// Selects the ids of sessions.
+    /// Selects the ids of sessions: one column, without the values that are null.
     ///
     /// # Errors
     /// The error of the database.
@@ -402,11 +402,13 @@ fn not_moved<D: SqlDestination>(destination: &mut D, error: BatchError) -> Batch
         return error;
     }
     BatchError::msg(format_args!(
-        "cannot move the marker in the transaction of the destination ({}); `#[write_items]` must not commit it or roll it back, and has to \
-         return the error of a failed statement",
+        "cannot update the marker in the destination `{}`: {}; if an earlier statement has failed, {RETURN_ERRORS}",
+        destination.name(),
         error.chain()
     ))
 }
+
+const RETURN_ERRORS: &str = "the writer must not commit or roll back the transaction, and has to return the error of a failed statement";
 
 /// Releases a savepoint, where the end of the transaction does not.
 fn release<D: SqlDestination>(destination: &mut D, savepoint: &str) -> Result<(), BatchError> {
@@ -416,7 +418,7 @@ fn release<D: SqlDestination>(destination: &mut D, savepoint: &str) -> Result<()
     }
 }
 
-/// Checks that the transaction is the one that has begun, and releases its guard.
+/// Checks that the transaction is the one that has begun, and releases the savepoint that shows it, if there is one.
 fn check_guard<D: SqlDestination>(destination: &mut D) -> Result<(), BatchError> {
     let checked = match destination.markers().sql.check_guard.clone() {
         Some(check) => destination.run(&check),
@@ -429,9 +431,8 @@ fn check_guard<D: SqlDestination>(destination: &mut D) -> Result<(), BatchError>
         return Err(error);
     }
     Err(BatchError::msg(format_args!(
-        "the transaction in the destination had ended before its commit ({}): `#[write_items]` must not commit it or roll it back, and has to \
-         return the error of a failed statement",
-        error.chain()
+        "the writer has ended the transaction in the destination `{}` before its commit: {RETURN_ERRORS}",
+        destination.name()
     )))
 }
 

@@ -29,7 +29,7 @@ impl JobContext {
         match self.named_database(database)? {
             NamedDatabase::Url(url) => Ok(url),
             NamedDatabase::Other(other) => Err(ConfigurationError::new(format!(
-                "`{other}` is no URL; only the readers and writers of batch-odbc open it"
+                "`{other}` is a connection string, not a URL; use the readers and writers of batch-odbc, such as `odbcRecordReader` and `recordOdbcTableWriter`"
             ))),
         }
     }

@@ -128,8 +128,8 @@ fn check_charset(expected: &str, found: &str) -> Result<(), OdbcError> {
     match found == expected {
         true => Ok(()),
         false => Err(OdbcError::new(format!(
-            "the driver would change texts: expected the character set {expected:?}, found {found:?}; remove what sets it from the \
-             connection string, or use the Unicode driver"
+            "the driver would change texts: expected the character set and line end {expected:?}, found {found:?}; remove the attributes \
+             `LFConversion` and `charset` from the connection string, or use the Unicode driver"
         ))),
     }
 }

@@ -20,6 +20,37 @@ use crate::parameters::{self, Parameter};
 ///
 /// On PostgreSQL and MySQL a new owner of a step ends the session of the previous one, whose process may be suspended. On other
 /// databases it waits for the locks of such a session.
+///
+/// ```
+/// use batch_odbc::{OdbcConnection, OdbcDestination};
+/// use batch_runtime::destination::DatabaseName;
+/// use batch_runtime::prelude::*;
+/// use odbc_api::IntoParameter;
+///
+/// #[derive(BatchArtifact)]
+/// struct Postings {
+///     #[batch_property]
+///     database: DatabaseName,
+///     #[batch_context]
+///     job: JobContext,
+/// }
+///
+/// #[item_writer("Postings")]
+/// impl Postings {
+///     #[destination]
+///     fn database(&self) -> Result<OdbcDestination, BatchError> {
+///         Ok(OdbcDestination::new(self.job.connection_string(&self.database)?))
+///     }
+///
+///     #[write_items]
+///     fn post(&mut self, cents: &[i64], tx: &mut OdbcConnection) -> Result<(), BatchError> {
+///         for cents in cents {
+///             tx.odbc().execute("INSERT INTO POSTING VALUES (?)", &cents.into_parameter(), None)?;
+///         }
+///         Ok(())
+///     }
+/// }
+/// ```
 pub struct OdbcDestination {
     string: ConnectionString,
     table: String,

@@ -37,11 +37,11 @@ use crate::selects::{Selects, Statement};
 /// | `page.size` | `1000` | the number of rows that are fetched at once, at most 100,000 |
 ///
 /// **With a `key`** the rows are read in pages, in the order of the key: each page is a query for the rows after the last key. The
-/// checkpoint is the key, so a restart reads no row twice. The key must be unique in its order and not null; both are checked. An index on
+/// checkpoint is the key, so a restart reads no row twice. The key must be unique and not null; both are checked. An index on
 /// it keeps each page fast.
 ///
-/// **Without a `key`** the rows are read by one query. The checkpoint is their number; a restart runs the query again and passes over
-/// as many rows. So the query needs an ORDER BY that ends with a unique column, and its rows must not change in between. Some drivers
+/// **Without a `key`** the rows are read by one query. The checkpoint is the number of rows that were read; a restart runs the query again
+/// and skips as many. So the query needs an ORDER BY that ends with a unique column, and its rows must not change in between. Some drivers
 /// keep the whole result in memory: MariaDB's driver always, PostgreSQL's driver without `UseDeclareFetch=1`.
 ///
 /// Texts keep their characters, decimals their digits. The driver of PostgreSQL changes dates before Christ and at infinity, UUIDs and others:
@@ -323,8 +323,9 @@ impl State {
             }
         }
         let cause = format!(
-            "the database orders the key `{}` in another way than it compares it, so rows would be lost or read twice; or the rows of the \
-             page have changed each of {PAGE_ATTEMPTS} times that it was read; cast the column in the query, or take another key",
+            "cannot read pages by the key `{}`: {PAGE_ATTEMPTS} times a page had other rows than the database counts. Either the database orders the \
+             key in another way than it compares it, as MariaDB does with an ENUM: cast the column in the query, or take another key. Or other \
+             programs change these rows all the time: run the step when they do not",
             key.join(", ")
         );
         Err(QueryError::new("read the query", cause))

@@ -30,7 +30,7 @@ use crate::statements::{Names, Statement};
 /// the name of one in `[databases]`. `upsert` needs the primary key as its `key`. Names of tables and columns are written with quotes, so
 /// they have the case of the database: upper case on Oracle, DB2 and Firebird.
 ///
-/// Rows are inserted by a hundred, and updated, deleted or upserted one by one. Each is counted: MariaDB counts a row that an update leaves
+/// One statement inserts up to 100 rows, if the database has such a statement; updates, deletes and upserts take one or two statements for each row. Each is counted: MariaDB counts a row that an update leaves
 /// as it is only with `OPTION=2` in the connection string. Texts with the character NUL are rejected: some drivers would cut them there.
 ///
 /// ```

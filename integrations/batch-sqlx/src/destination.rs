@@ -102,7 +102,7 @@ impl<DB: SqlxDatabase> SqlDestination for SqlxDestination<DB> {
         let connected = block_on(connect(&self.pool)).map_err(|error| ConnectError {
             is_temporary: is_of_network(&error),
             error: BatchError::msg(format_args!(
-                "{}; check that its server runs and accepts one more connection than the pool opens, for each running step and partition",
+                "{}; check that the server runs, and that its limit of connections allows the pool, and one connection for each running step and partition",
                 BatchError::from(error).chain()
             )),
         });

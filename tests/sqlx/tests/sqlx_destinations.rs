@@ -397,7 +397,10 @@ fn ended_by_the_writer<DB: Outside>() {
         insert(&mut destination, 1);
         DB::sql(destination.transaction().unwrap(), statement).unwrap();
         let error = destination.commit(&advance(fence, 0)).unwrap_err().chain();
-        assert!(error.contains("had ended before its commit"), "{error}");
+        assert!(
+            error.contains("has ended the transaction in the destination"),
+            "{error}"
+        );
         assert!(!destination.is_lost());
         destination.roll_back();
         // A transaction may be nested in it.

@@ -13,9 +13,9 @@ use std::thread;
 use batch_batchlets as _;
 use batch_items::file::FileFrame;
 use batch_items::{
-    DelimitedItemReader, DelimitedItemWriter, FixedWidthItemWriter, JsonArrayItemReader, JsonArrayItemWriter,
-    JsonLinesItemReader, JsonLinesItemWriter, LineItemReader, LineItemWriter, TableItemWriter, XmlItemReader,
-    XmlItemWriter, function_processor, insertable_writer,
+    CompositeItemWriter, DelimitedItemReader, DelimitedItemWriter, FixedWidthItemWriter, JsonArrayItemReader,
+    JsonArrayItemWriter, JsonLinesItemReader, JsonLinesItemWriter, LineItemReader, LineItemWriter, Record,
+    TableItemWriter, XmlItemReader, XmlItemWriter, function_processor, insertable_writer,
 };
 use batch_runtime::prelude::*;
 use batch_tests::writing::{EVENT, EVENTS, PEAK, WAITING, WRONG_FROM};
@@ -200,6 +200,8 @@ type JsonLinesRows = JsonLinesItemWriter<Row>;
 type JsonArrayRows = JsonArrayItemWriter<Row>;
 #[item_writer("XmlRows")]
 type XmlRows = XmlItemWriter<Row>;
+#[item_writer("RecordsToBoth")]
+type RecordsToBoth = CompositeItemWriter<Record, TableItemWriter<Record>, TableItemWriter<Record>>;
 #[item_writer("TableRows")]
 type TableRows = TableItemWriter<TableRow>;
 insertable_writer!(InsertedRows("InsertedRows"): TableRow => inserted::table, sqlite);

@@ -9,7 +9,7 @@ use super::super::ending::settle;
 use super::ChunkRunner;
 use super::ahead::{FillRequest, ReadAhead};
 use super::interval_state::{Interval, IntervalEnd, RolledBack};
-use super::marker::Committing;
+use super::marker::{Committing, Marked, Replayed};
 use crate::activity::Activity;
 use crate::artifact::FillEnd;
 use crate::checkpoint::CheckpointInfo;
@@ -33,12 +33,15 @@ impl ChunkRunner<'_> {
         let pending = self.ahead.as_ref().filter(|ahead| ahead.is_pending());
         // The time of an interval that was read ahead counts from the start of its reading.
         let due_at = pending.map_or_else(|| self.due_at(), ReadAhead::due_at);
+        let replayed = self.replayed().map(Replayed::reads);
         let end = loop {
             let before = interval.reads;
             let limit = self.most_reads(interval.reads);
             self.env.context.set_activity(Activity::Reading);
             let end = self.fill(interval, limit)?;
             let due = match &self.chunk.interval {
+                // The destination has committed these items, whatever ended the interval then.
+                _ if replayed.is_some() => replayed.is_some_and(|reads| interval.reads >= reads),
                 // Spec: JAK-30
                 _ if self.faults.budget.one_by_one > 0 => interval.reads > 0,
                 CheckpointInterval::Items { count, .. } if interval.reads >= *count => true,
@@ -55,7 +58,10 @@ impl ChunkRunner<'_> {
                     .unwrap_or(false),
             };
             match end {
+                // The commit compares the numbers of items.
+                FillEnd::EndOfInput if replayed.is_some() => break IntervalEnd::CheckpointDue,
                 FillEnd::EndOfInput => break IntervalEnd::EndOfInput,
+                FillEnd::Stop if replayed.is_some() => return Err(RolledBack::Stopped { open: true }),
                 FillEnd::Stop => break IntervalEnd::Stop,
                 // Items that wait for a processor are part of the interval.
                 FillEnd::Limit | FillEnd::Full if due && self.input().sink.waiting() == 0 => {
@@ -84,6 +90,12 @@ impl ChunkRunner<'_> {
         Ok(end)
     }
 
+    /// Returns the interval whose items the destination has committed already, if it is this one.
+    // Spec: MARK-15
+    pub(super) fn replayed(&self) -> Option<Replayed<'_>> {
+        self.marked.as_ref().and_then(Marked::replayed)
+    }
+
     /// Returns when an interval that begins now is due. Only a limit of time needs the clock.
     fn due_at(&self) -> Option<Instant> {
         match &self.chunk.interval {
@@ -101,6 +113,9 @@ impl ChunkRunner<'_> {
             1 => 1,
             processors => processors * 8,
         };
+        if let Some(replayed) = self.replayed() {
+            return replayed.reads() - reads;
+        }
         match &self.chunk.interval {
             _ if self.faults.budget.one_by_one > 0 => 1,
             CheckpointInterval::Items { count, time: None } => count - reads,
@@ -113,7 +128,8 @@ impl ChunkRunner<'_> {
     /// Starts to read the next interval if the step is pipelined. Called when all items of this one are read.
     // Spec: D-100
     fn read_ahead(&mut self, interval: &mut Interval<'_, '_>) -> Result<(), Failure> {
-        if self.ahead.is_none() || self.env.worker.stop_requested() || self.faults.budget.one_by_one > 0 {
+        let continues = self.replayed().is_none() && !self.env.worker.stop_requested();
+        if self.ahead.is_none() || !continues || self.faults.budget.one_by_one > 0 {
             return Ok(());
         }
         // Before the thread reads on: after a crash, a later position would pass over items not yet written.
@@ -156,8 +172,9 @@ impl ChunkRunner<'_> {
     ) -> Result<(), RolledBack> {
         let (chunk, env) = (self.chunk, self.env);
         env.context.set_activity(Activity::Committing);
-        let counters = self.counters_after(interval);
         let before = interval.step.counters;
+        let replayed = self.replayed().map(|replayed| replayed.counters_after(before));
+        let counters = replayed.unwrap_or_else(|| self.counters_after(interval));
         // A listener sees what the checkpoint will contain. Spec: D-98
         env.context.set_counters(StepCounters {
             commits: before.commits,
@@ -182,7 +199,8 @@ impl ChunkRunner<'_> {
             env.context.checkpoint_limit(),
         )?;
         interval.state.writer = Some(position);
-        if let Some((collecting, contexts)) = env.collecting {
+        // Of an interval that is replayed, the marker has the payload.
+        if let Some((collecting, contexts)) = env.collecting.filter(|_| replayed.is_none()) {
             // Its payload is committed with the checkpoint, so it sees the counters of the checkpoint.
             env.context.set_counters(counters);
             collecting.collect(contexts)?;
@@ -249,17 +267,13 @@ impl ChunkRunner<'_> {
         counters: StepCounters,
     ) -> Result<(), RolledBack> {
         let env = self.env;
-        let side_writes = SideWrites {
-            data: env.data.pending(),
-            payloads: env
-                .collecting
-                .map_or_else(Vec::new, |(collecting, _)| collecting.reports()),
-        };
+        let is_replay = self.replayed().is_some();
+        let side_writes = self.side_writes(interval)?;
         #[cfg(not(debug_assertions))]
         let comes_first = true;
         #[cfg(debug_assertions)]
         let comes_first = !crate::failpoints::is_on(crate::failpoints::Fault::RepositoryFirst);
-        if comes_first {
+        if comes_first && !is_replay {
             self.commit_destination(interval, &side_writes, counters)?;
         }
         // The time is taken before the commit, because the lease lasts at least from then.
@@ -286,7 +300,7 @@ impl ChunkRunner<'_> {
             Some((partition, ending)) => partition.record(ending.status, &mut commit)?,
             None => commit(None)?,
         }
-        if !comes_first {
+        if !comes_first && !is_replay {
             self.commit_destination(interval, &side_writes, counters)?;
         }
         env.data.committed(side_writes.data);
@@ -295,10 +309,24 @@ impl ChunkRunner<'_> {
             env.running.renewed(asked);
         }
         // Last, because it may wait for the analyzer.
-        if let Some((collecting, _)) = env.collecting {
+        if let Some((collecting, _)) = env.collecting.filter(|_| !is_replay) {
             collecting.committed();
         }
         Ok(())
+    }
+
+    /// Returns what the interval stores beside the state of the step. Of one that is replayed, the marker has all of it, and the state.
+    fn side_writes(&mut self, interval: &mut Interval<'_, '_>) -> Result<SideWrites, Failure> {
+        let env = self.env;
+        let results = self.lists.written + self.lists.dropped.len();
+        let marked = self.marked.as_mut();
+        let replayed = marked.map(|marked| marked.complete_replay(env, interval, results));
+        Ok(replayed.transpose()?.flatten().unwrap_or_else(|| SideWrites {
+            data: env.data.pending(),
+            payloads: env
+                .collecting
+                .map_or_else(Vec::new, |(collecting, _)| collecting.reports()),
+        }))
     }
 
     /// Commits the items and the marker in the destination, if the writer has one.
@@ -315,6 +343,7 @@ impl ChunkRunner<'_> {
         let committing = Committing {
             side_writes,
             counters,
+            dropped: &self.lists.dropped,
         };
         marked.commit(&self.chunk.writer, self.env, interval, &committing)
     }

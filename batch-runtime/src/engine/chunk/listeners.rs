@@ -22,7 +22,9 @@ pub(crate) struct ChunkListeners<'r> {
     job: &'r JobListeners,
     /// The contexts while the step runs, and afterwards.
     contexts: (&'r ContextScope, &'r ContextScope),
-    /// The roles that the listeners have: an event without a listener costs one test.
+    /// The roles that the listeners have.
+    roles: RoleSet,
+    /// The roles that are called: an event without a listener costs one test.
     active: RoleSet,
 }
 
@@ -87,17 +89,24 @@ impl<'r> ChunkListeners<'r> {
         contexts: &'r ContextScope,
         after: &'r ContextScope,
     ) -> Self {
+        let all = of_step.iter().chain(of_job);
+        let roles: RoleSet = all
+            .flat_map(|listener| &listener.roles)
+            .map(|bound| bound.registration.role())
+            .collect();
         Self {
             step,
             job,
             contexts: (contexts, after),
-            active: of_step
-                .iter()
-                .chain(of_job)
-                .flat_map(|listener| &listener.roles)
-                .map(|bound| bound.registration.role())
-                .collect(),
+            roles,
+            active: roles,
         }
+    }
+
+    /// Calls no listener while `is_silent`: an interval that is replayed was announced when the destination has committed it.
+    // Spec: MARK-15
+    pub(super) fn set_silent(&mut self, is_silent: bool) {
+        self.active = if is_silent { RoleSet::default() } else { self.roles };
     }
 
     /// Returns whether a listener or the policy wants single items, so that reading and processing are observed.

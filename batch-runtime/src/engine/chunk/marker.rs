@@ -23,6 +23,8 @@ use crate::status::BatchStatus;
 
 /// The version of the form of [`MarkerState`].
 const VERSION: u32 = 1;
+/// With [`MarkerState::dropped`]: a program that does not know it would lose what the repository has to write.
+const VERSION_OF_BOTH: u32 = 2;
 
 /// The destination of a step, and its marker.
 pub(crate) struct Marked {
@@ -38,6 +40,8 @@ struct Claimed {
     fence: i64,
     /// Where the marker is.
     at: Position,
+    /// The interval after it, which the destination has committed, and the repository has to write its own part of.
+    replayed: Option<MarkerState>,
 }
 
 /// The repository's side of a marker, in the state of the step.
@@ -69,6 +73,9 @@ struct MarkerState {
     /// The payloads of a collector in a worker.
     #[serde(default)]
     payloads: Vec<StoredPayload>,
+    /// Only if the writer has used the transaction of the repository, too: the results of the interval that failed writes have skipped.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    dropped: Option<Vec<usize>>,
 }
 
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
@@ -154,6 +161,20 @@ impl Position {
         stored.map_err(|error| Failure::new(format!("cannot read the marker of the step: {error}")))
     }
 
+    /// Returns the position of a step, and stores it at the beginning: the repository has to know the lineage before the destination does. Else a
+    /// crash after the first interval would look like a repository that was restored.
+    fn stored(env: StepEnv<'_>, step: &mut StepExecution, state: &mut StepState) -> Result<Self, Interrupt> {
+        if let Some(here) = Self::of(state)? {
+            return Ok(here);
+        }
+        let here = Self::begin();
+        let mut next = state.clone();
+        next.marker = Some(here.encode()?);
+        store(env, step, &next, step.counters, &SideWrites::default())?;
+        *state = next;
+        Ok(here)
+    }
+
     fn encode(&self) -> Result<CheckpointInfo, Failure> {
         CheckpointInfo::encode(self).map_err(|error| Failure::new(error.to_string()))
     }
@@ -202,7 +223,7 @@ impl MarkerState {
         };
         let state: Self = serde_json::from_str(&marker.state).map_err(|error| unreadable(&error))?;
         match state.version {
-            VERSION => Ok(Some(state)),
+            VERSION | VERSION_OF_BOTH => Ok(Some(state)),
             other => Err(unreadable(&format_args!("its form has version {other}"))),
         }
     }
@@ -239,6 +260,8 @@ impl MarkerState {
 pub(super) struct Committing<'a> {
     pub(super) side_writes: &'a SideWrites,
     pub(super) counters: StepCounters,
+    /// The results that failed writes have skipped.
+    pub(super) dropped: &'a [usize],
 }
 
 impl Marked {
@@ -296,19 +319,7 @@ impl Marked {
         if !env.repository.begin_chunk().has_database() {
             return Ok(None);
         }
-        let here = match Position::of(state)? {
-            Some(here) => here,
-            // The repository knows the lineage before the destination does: else a crash after the first interval would look like
-            // a repository that was restored.
-            None => {
-                let here = Position::begin();
-                let mut next = state.clone();
-                next.marker = Some(here.encode()?);
-                store(env, step, &next, step.counters, &SideWrites::default())?;
-                *state = next;
-                here
-            }
-        };
+        let here = Position::stored(env, step, state)?;
         let instance = env.repository.instance(env.running.lease.instance_id)?;
         let instance = instance.ok_or(RepositoryError::Fault)?;
         let key = marker_key(&instance.job_name, &instance.job_key, &step.step_name);
@@ -317,6 +328,7 @@ impl Marked {
             key,
             fence: marker.fence,
             at: here,
+            replayed: None,
         };
         let stored = MarkerState::parse(&marker)?;
         let found = match compare(&claimed.at, marker.interval, stored.as_ref()) {
@@ -325,6 +337,11 @@ impl Marked {
         };
         let committed = match (found, &stored) {
             (Found::Equal, _) => None,
+            // The interval runs again without its destination.
+            (Found::OneAhead, Some(MarkerState { dropped: Some(_), .. })) => {
+                claimed.replayed = stored;
+                None
+            }
             (Found::OneAhead, Some(stored)) => {
                 let next = claimed.at.next();
                 roll_forward(env, step, state, &next, stored)?;
@@ -354,15 +371,6 @@ impl Marked {
         interval: &mut Interval<'_, '_>,
         committing: &Committing<'_>,
     ) -> Result<(), RolledBack> {
-        if interval.tx.is_used() {
-            return Err(Failure::new(format!(
-                "a part of writer `{}` uses the transaction of the repository, and another one a destination: a crash between their two commits \
-                 could lose what the first has written; write one of them in another step, or both to the destination; look items up by \
-                 `tx.destination()`, or by a connection of `JobContext::connect`",
-                writer.name
-            ))
-            .into());
-        }
         let Some(claimed) = &mut self.claimed else {
             let destination = interval.tx.destination_mut();
             let committed = destination.map_or(Ok(()), |destination| {
@@ -374,18 +382,57 @@ impl Marked {
         let state = MarkerState::at_end(&next, env, interval, committing).encode()?;
         let advance = claimed.advance(claimed.at.interval, &next, &state);
         // A process that was suspended may have lost its step to one that does not use this marker.
+        if env.running.is_untrusted() && interval.tx.is_used() {
+            return Err(claimed.open_again(env, interval));
+        }
         env.running.ensure_owned(env.repository)?;
         let destination = interval.tx.destination_mut().ok_or(RepositoryError::Fault)?;
         let committed = writer.call("destination", || destination.get().commit(&advance))?;
         if !committed {
-            // If this process still owns the step, it opens at the marker again.
-            env.running.renew(env.repository)?;
-            interval.tx.supersede();
-            return Err(claimed.superseded().into());
+            return Err(claimed.open_again(env, interval));
         }
         interval.state.marker = Some(next.encode()?);
         claimed.at = next;
         Ok(())
+    }
+
+    /// Returns the interval that the destination has committed, while the repository writes its own part of it.
+    pub(super) fn replayed(&self) -> Option<Replayed<'_>> {
+        let replayed = self.claimed.as_ref()?.replayed.as_ref()?;
+        Some(Replayed(replayed))
+    }
+
+    /// Completes the repository's part of an interval that the destination has committed: its state is what the marker has. Returns the rest
+    /// of what the repository stores; `None` for other intervals.
+    // Spec: MARK-15
+    pub(super) fn complete_replay(
+        &mut self,
+        env: StepEnv<'_>,
+        interval: &mut Interval<'_, '_>,
+        results: usize,
+    ) -> Result<Option<SideWrites>, Failure> {
+        let claimed = self.claimed.as_mut();
+        let Some((claimed, replayed)) = claimed.and_then(|claimed| {
+            let replayed = claimed.replayed.take()?;
+            Some((claimed, replayed))
+        }) else {
+            return Ok(None);
+        };
+        let (there, here) = (Replayed(&replayed), (interval.reads, results));
+        let expected = (there.reads(), there.0.counters.size().results);
+        if here != expected {
+            return Err(Failure::new(format!(
+                "the destination has committed {} results of {} items, and the repository has to write its part of them, but reader and processor \
+                 have returned {} results of {} items this time: restore the input to what it was, and restart the job; or compare what both \
+                 databases hold with the input, and abandon this instance",
+                expected.1, expected.0, here.1, here.0
+            )));
+        }
+        let next = claimed.at.next();
+        replayed.apply(interval.state);
+        interval.state.marker = Some(next.encode()?);
+        claimed.at = next;
+        Ok(Some(replayed.side_writes(env.running.lease.execution_id)))
     }
 
     /// Removes the marker of a step that the repository has recorded as complete. A marker that stays harms nothing.
@@ -409,6 +456,27 @@ impl Marked {
     }
 }
 
+/// An interval that the destination has committed.
+#[derive(Clone, Copy)]
+pub(super) struct Replayed<'a>(&'a MarkerState);
+
+impl Replayed<'_> {
+    /// Returns the number of items to read.
+    pub(super) fn reads(self) -> usize {
+        usize::try_from(self.0.counters.reads).unwrap_or(0)
+    }
+
+    /// Returns the counters after the interval.
+    pub(super) fn counters_after(self, before: StepCounters) -> StepCounters {
+        self.0.counters.added_to(before)
+    }
+
+    /// Returns whether a failed write has skipped a result, by its number in the interval.
+    pub(super) fn has_dropped(self, number: usize) -> bool {
+        self.0.dropped.iter().flatten().any(|dropped| *dropped == number)
+    }
+}
+
 impl MarkerState {
     fn encode(&self) -> Result<String, Failure> {
         let json = serde_json::to_string(self).map_err(|error| Failure::new(error.to_string()))?;
@@ -428,15 +496,17 @@ impl MarkerState {
             skips: None,
             data: DataChanges::new(),
             payloads: Vec::new(),
+            dropped: None,
         }
     }
 
     fn at_end(
         next: &Position,
         env: StepEnv<'_>,
-        interval: &Interval<'_, '_>,
+        interval: &mut Interval<'_, '_>,
         committing: &Committing<'_>,
     ) -> Self {
+        let dropped = interval.tx.is_used().then(|| committing.dropped.to_vec());
         let (step, state) = (&interval.step, &interval.state);
         let text = |stored: &Option<CheckpointInfo>| stored.as_ref().map(|info| info.as_json().to_owned());
         let payloads = committing.side_writes.payloads.iter();
@@ -456,6 +526,12 @@ impl MarkerState {
                     report: payload.report.clone(),
                 })
                 .collect(),
+            version: if dropped.is_some() {
+                VERSION_OF_BOTH
+            } else {
+                VERSION
+            },
+            dropped,
             ..Self::at_beginning(next, env, step)
         }
     }
@@ -470,6 +546,17 @@ impl Claimed {
             to: to.interval,
             state,
         }
+    }
+
+    /// Rolls the interval back. If this process still owns the step, it opens at the marker again.
+    fn open_again(&self, env: StepEnv<'_>, interval: &mut Interval<'_, '_>) -> RolledBack {
+        // An open transaction of the repository would keep the lease from being renewed.
+        interval.tx.restart();
+        if let Err(fenced) = env.running.renew(env.repository) {
+            return fenced.into();
+        }
+        interval.tx.supersede();
+        self.superseded().into()
     }
 
     fn superseded(&self) -> Failure {

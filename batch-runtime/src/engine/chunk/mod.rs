@@ -355,6 +355,8 @@ impl<'a> ChunkRunner<'a> {
             self.env.running.ensure_owned(self.env.repository)?;
             let counters = self.env.context.earlier_counters().plus(step.counters);
             let read_before = counters.reads.saturating_add(counters.read_skips);
+            let is_replay = self.replayed().is_some();
+            listeners.set_silent(is_replay);
             let mut interval = Interval {
                 step,
                 state,
@@ -376,6 +378,10 @@ impl<'a> ChunkRunner<'a> {
                     // An error from here on fails the step, but the interval stays committed.
                     interval.listeners.after_checkpoint()?;
                     match end {
+                        _ if is_replay => {
+                            let Interval { step, state, .. } = interval;
+                            self.reopen_after_replay(step, state)?;
+                        }
                         IntervalEnd::CheckpointDue => {}
                         // A stop request comes too late if the commit has recorded the end of a partition.
                         IntervalEnd::EndOfInput
@@ -397,12 +403,26 @@ impl<'a> ChunkRunner<'a> {
         }
     }
 
+    /// Opens the artifacts where the destination's interval ended, which the repository has committed now, too.
+    // Spec: MARK-15
+    fn reopen_after_replay(&mut self, step: &StepExecution, state: &StepState) -> Result<(), Failure> {
+        self.close();
+        if let Some((collecting, _)) = self.env.collecting {
+            collecting.committed_after_all();
+        }
+        self.env.context.restore_persistent_info(state.user_data.clone());
+        self.restore_skips(step, state)?;
+        self.open_reader(state)?;
+        self.open_writer(state)
+    }
+
     /// Returns the transaction of an interval, with the destination.
     fn begin_transaction(&mut self) -> ChunkTransaction {
         let mut tx = self.env.repository.begin_chunk();
         if let Some(marked) = &mut self.marked {
             let shows_commit = marked.is_claimed();
-            tx.attach(marked.lend(), shows_commit);
+            let has_items = marked.replayed().is_some();
+            tx.attach(marked.lend(), shows_commit, has_items);
         }
         tx
     }
@@ -444,7 +464,8 @@ impl<'a> ChunkRunner<'a> {
         // Listeners of the checkpoint may have seen counters that were not committed.
         self.env.context.set_counters(step.counters);
         self.env.context.roll_back_description(false);
-        if let Some((collecting, _)) = self.env.collecting {
+        // The payload of an interval that is replayed waits since its first run.
+        if let Some((collecting, _)) = self.env.collecting.filter(|_| self.replayed().is_none()) {
             collecting.roll_back();
         }
         self.recover(rolled_back, is_lost, step, state)

@@ -12,6 +12,7 @@ use super::rules::{Attempt, Decision, Fault};
 use crate::activity::Activity;
 use crate::error::BatchError;
 use crate::observer::ItemPhase;
+use crate::repository::ChunkTransaction;
 
 impl ChunkRunner<'_> {
     /// Passes the remaining results to the writer.
@@ -36,6 +37,7 @@ impl ChunkRunner<'_> {
         list: Range<usize>,
     ) -> Result<Outcome, RolledBack> {
         let list = self.before_retry(interval, list)?;
+        let list = self.without_dropped(list);
         if list.is_empty() {
             return Ok(Outcome::Ready);
         }
@@ -47,7 +49,7 @@ impl ChunkRunner<'_> {
             interval.tx.set_savepoint()?;
         }
         if let Err(error) = call(|| self.writer.write(&items, &mut interval.tx)) {
-            let error = Arc::new(self.of_destination(error));
+            let error = Arc::new(self.of_destination(error, &mut interval.tx));
             self.env.context.set_exception(Arc::clone(&error));
             interval.listeners.on_write_error(&error, &items)?;
             let failed = self.undo_write(interval, list, guarded, error)?;
@@ -66,10 +68,11 @@ impl ChunkRunner<'_> {
         Ok(Outcome::Written(list.end))
     }
 
-    /// Makes the error of a write roll the interval back if the destination cannot undo the write alone.
+    /// Makes the error of a write roll the interval back if the destination cannot undo the write alone, or the transaction of the
+    /// repository has a part of it.
     // Spec: MARK-09
-    fn of_destination(&self, error: BatchError) -> BatchError {
-        match self.marked.is_some() && !self.undoable {
+    fn of_destination(&self, error: BatchError, tx: &mut ChunkTransaction) -> BatchError {
+        match self.marked.is_some() && (!self.undoable || tx.is_used()) {
             true => BatchError::with_rollback(error),
             false => error,
         }
@@ -114,6 +117,26 @@ impl ChunkRunner<'_> {
             self.skip_results(interval, end..end + 1, &error)?;
         }
         Ok(list.start..end)
+    }
+
+    /// Drops the results that are not in the destination, if the interval is replayed. Returns the others.
+    // Spec: MARK-15
+    fn without_dropped(&mut self, list: Range<usize>) -> Range<usize> {
+        let mut end = list.end;
+        let mut position = list.start;
+        while position < end {
+            let number = self.lists.numbers(position..position + 1);
+            let replayed = self.replayed();
+            if !replayed.is_some_and(|replayed| number.iter().any(|number| replayed.has_dropped(*number))) {
+                position += 1;
+                continue;
+            }
+            let place = self.lists.in_buffer(&(position..position + 1)).start;
+            self.lists.skip(&(position..position + 1));
+            self.results.remove(place);
+            end -= 1;
+        }
+        list.start..end
     }
 
     /// Returns whether a failed write of this list is undone without a rollback of the whole interval.
@@ -188,6 +211,10 @@ impl ChunkRunner<'_> {
         })?;
         match decision {
             Decision::Retry => self.retry(interval, failed),
+            // The destination has this item.
+            _ if self.replayed().is_some() => {
+                Err(Failure::thrown(&self.chunk.writer, "write_items", Arc::clone(error)).into())
+            }
             Decision::Search { is_retry } => Ok(Outcome::Search { failed, is_retry }),
             Decision::Skip => {
                 self.skip_results(interval, items, error)?;

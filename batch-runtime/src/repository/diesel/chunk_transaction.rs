@@ -34,6 +34,8 @@ pub struct ChunkTransaction {
     superseded: bool,
     /// Whether a marker shows what the destination has committed.
     shows_commit: bool,
+    /// Whether the destination has committed the items of the interval before.
+    destination_has_items: bool,
 }
 
 enum On {
@@ -70,6 +72,7 @@ impl ChunkTransaction {
             destination: None,
             superseded: false,
             shows_commit: false,
+            destination_has_items: false,
         }
     }
 
@@ -80,9 +83,15 @@ impl ChunkTransaction {
 
     /// Lets the writer write to its destination, too, until it is [detached](Self::detach). Without a marker that shows what is committed,
     /// a step cannot resume after a lost connection.
-    pub(crate) fn attach(&mut self, destination: Option<AnyDestination>, shows_commit: bool) {
+    pub(crate) fn attach(
+        &mut self,
+        destination: Option<AnyDestination>,
+        shows_commit: bool,
+        has_items: bool,
+    ) {
         self.destination = destination;
         self.shows_commit = shows_commit;
+        self.destination_has_items = has_items;
     }
 
     /// Rolls back what the destination has not committed, and returns it.
@@ -172,7 +181,8 @@ impl ChunkTransaction {
     /// Returns the transaction of the step's [`Destination`](crate::destination::Destination), for a writer inside a writer.
     ///
     /// # Errors
-    /// When it cannot begin, or the step has no destination with such a transaction.
+    /// When it cannot begin, the step has no destination with such a transaction, or [the destination has the items
+    /// already](Self::destination_has_items).
     // Spec: MARK-03
     pub fn destination<T: 'static>(&mut self) -> std::result::Result<&mut T, BatchError> {
         let none = || {
@@ -182,7 +192,21 @@ impl ChunkTransaction {
             ))
         };
         let destination = self.destination.as_mut().ok_or_else(none)?;
+        if self.destination_has_items {
+            return Err(BatchError::msg(
+                "the destination has these items already; a writer that also writes to the repository asks \
+                 `ChunkTransaction::destination_has_items` before it writes to the destination",
+            ));
+        }
         destination.get().transaction()?.downcast_mut().ok_or_else(none)
+    }
+
+    /// Returns whether the destination has committed the items of this interval before, and the process died before the repository did. A writer
+    /// that writes to both databases writes to the repository alone then, and returns the same checkpoint as if it had written to both. The items are
+    /// the same if reader and processor return the same as before.
+    // Spec: MARK-15
+    pub fn destination_has_items(&self) -> bool {
+        self.destination_has_items
     }
 
     /// Returns whether `T`, which `#[write_items]` takes as its second parameter, is the transaction of a destination. Called by
@@ -246,6 +270,7 @@ macro_rules! transaction {
                     destination: None,
                     superseded: false,
                     shows_commit: false,
+                    destination_has_items: false,
                 }
             }
         }

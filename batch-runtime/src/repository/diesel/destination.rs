@@ -22,27 +22,30 @@ use crate::repository::{DatabaseKind, ErrorClass, RepositoryError, RepositoryUrl
 /// is created there when a step first needs it. [`Destination`](crate::destination::Destination) says what a crash does at each moment.
 ///
 /// ```
-/// use batch_runtime::destination::DatabaseDestination;
+/// use batch_runtime::destination::{DatabaseDestination, DatabaseName};
 /// use batch_runtime::prelude::*;
 /// use diesel::prelude::*;
 ///
 /// #[derive(BatchArtifact)]
 /// struct Postings {
 ///     #[batch_property]
-///     ledger: String,
+///     ledger: DatabaseName,
+///     #[batch_context]
+///     job: JobContext,
 /// }
 ///
 /// #[item_writer("Postings")]
 /// impl Postings {
 ///     #[destination]
 ///     fn ledger(&self) -> Result<DatabaseDestination, BatchError> {
-///         DatabaseDestination::new(&self.ledger)
+///         DatabaseDestination::at(self.job.database(&self.ledger)?)
 ///     }
 ///
 ///     #[write_items]
 ///     fn post(&mut self, cents: &[i64], tx: &mut RepositoryConnection) -> Result<(), BatchError> {
 ///         for cents in cents {
-///             diesel::sql_query(format!("INSERT INTO posting VALUES ({cents})")).execute(tx.sqlite()?)?;
+///             let insert = diesel::sql_query("INSERT INTO posting VALUES (?)");
+///             insert.bind::<diesel::sql_types::BigInt, _>(*cents).execute(tx.sqlite()?)?;
 ///         }
 ///         Ok(())
 ///     }
@@ -88,7 +91,7 @@ struct SessionRow {
     id: Option<i64>,
 }
 
-/// A statement that diesel prepares once for each connection, as it does not by `diesel::sql_query`.
+/// A statement that diesel prepares once for each connection, unlike `diesel::sql_query`, which is prepared each time.
 struct Statement<'a> {
     /// With `?` for each value.
     text: &'a str,

@@ -212,7 +212,9 @@ fn a_writer_that_ends_the_transaction_fails() {
         destination.transaction().unwrap().run("COMMIT").unwrap();
         let error = destination.commit(&advance(fence, 0)).unwrap_err();
         assert!(
-            error.chain().contains("had ended before its commit"),
+            error
+                .chain()
+                .contains("has ended the transaction in the destination"),
             "{database:?}: {}",
             error.chain()
         );
