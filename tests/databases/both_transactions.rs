@@ -4,15 +4,14 @@ use std::fs;
 
 use batch_items::RejectListener;
 use batch_runtime::BatchStatus;
-use batch_runtime::destination::{AnyDestination, DatabaseDestination, Destination};
+use batch_runtime::destination::AnyDestination;
 use batch_runtime::prelude::*;
 use batch_runtime::repository::DatabaseConnection;
 use batch_tests::database::Database;
-use batch_tests::faulty::Faulty;
 use batch_tests::stage::{said, say};
 use diesel::connection::SimpleConnection;
 
-use super::destinations::{Scene, count, pairs, plan_of};
+use super::destinations::{Scene, count, faulty, pairs, plan_of};
 
 /// Inserts numbers into both databases. It cannot write the bad number to the destination.
 #[derive(BatchArtifact)]
@@ -31,12 +30,7 @@ struct LedgerAndCopy {
 impl LedgerAndCopy {
     #[destination]
     fn ledger(&self) -> Result<Option<AnyDestination>, BatchError> {
-        let (url, destination) = (self.url.clone(), DatabaseDestination::new(&self.url)?);
-        let act = move |_: &mut DatabaseDestination, key: Option<&str>| {
-            DatabaseDestination::new(&url)?.claim(key.unwrap_or_default())?;
-            Ok(())
-        };
-        Ok(Some(Faulty::new(destination, &plan_of(&self.log).0, act).into()))
+        Ok(Some(faulty(&self.url, &self.log)?.into()))
     }
 
     #[write_items]
@@ -82,6 +76,9 @@ impl SaySkipped {
 #[skip_listener("Rejects")]
 #[checkpoint_listener("Rejects")]
 type Rejects = RejectListener<u64, u64>;
+
+const SKIPS: &str =
+    r#"<skippable-exception-classes><include class="std::io::Error"/></skippable-exception-classes>"#;
 
 fn scene(repository: Database, destination: Database, chunk: &str, faults: &str) -> Scene {
     let scene = Scene::new(repository, destination, chunk, faults);
@@ -146,12 +143,10 @@ fn both_databases_have_each_item_once_whatever_is_lost_between_the_commits() {
 /// Spec: MARK-09, MARK-15
 #[test]
 fn a_skipped_item_is_in_neither_database() {
-    let skips =
-        r#"<skippable-exception-classes><include class="std::io::Error"/></skippable-exception-classes>"#;
     for (repository, destination) in pairs() {
         for fault in ["none", "after", "connection"] {
             let context = format!("{fault}, {repository:?} to {destination:?}");
-            let scene = scene(repository, destination, r#"skip-limit="1""#, skips);
+            let scene = scene(repository, destination, r#"skip-limit="1""#, SKIPS);
             let rejects = format!("{}/rejects.jsonl", scene.log);
             let listeners = format!(
                 r#"<step id="load"><listeners>
@@ -197,9 +192,51 @@ fn a_changed_input_fails_the_step() {
     let (status, message) = scene.launch("none", 0);
     assert_eq!(status, BatchStatus::Failed);
     assert!(
-        message.contains("the destination has committed 3 results of 3 items")
-            && message.contains("returned 1 results of 1 items"),
+        message.contains("The destination has: 3 items read") && message.contains("This time: 1 items read"),
         "{message}"
     );
     assert_eq!(copied(&scene), [1, 2, 3]);
+}
+
+fn unreadable(scene: Scene, number: u64) -> Scene {
+    let property = format!(r#"<property name="unreadable" value="{number}"/><property name="url""#);
+    scene.with_text(|job| job.replace(r#"<property name="url""#, &property))
+}
+
+/// A record that can be read no longer: the next one would take its place in the repository.
+///
+/// Spec: MARK-15
+#[test]
+fn a_record_that_is_skipped_only_this_time_fails_the_step() {
+    let scene = scene(Database::Sqlite, Database::Sqlite, r#"skip-limit="1""#, SKIPS);
+    let (status, _) = scene.launch("after", 0);
+    assert_eq!(status, BatchStatus::Failed);
+    let scene = unreadable(scene, 5);
+    let (status, message) = scene.launch("none", 0);
+    assert_eq!(status, BatchStatus::Failed);
+    assert!(
+        message.contains("This time: 3 items read and 1 skipped"),
+        "{message}"
+    );
+    assert_eq!(copied(&scene), [1, 2, 3]);
+    let (bad, none) = (r#"name="unreadable" value="5""#, r#"name="unreadable" value="0""#);
+    let scene = scene.with_text(|job| job.replace(bad, none));
+    let (status, message) = scene.launch("none", 0);
+    assert_eq!(status, BatchStatus::Completed, "{message}");
+    assert_eq!(copied(&scene), [1, 2, 3, 4, 5, 6, 7]);
+}
+
+/// A bad record after the last item belongs to the last interval, too.
+///
+/// Spec: MARK-15
+#[test]
+fn a_bad_record_at_the_end_is_replayed() {
+    let scene = scene(Database::Sqlite, Database::Sqlite, r#"skip-limit="1""#, SKIPS);
+    let scene = unreadable(scene, 8);
+    let (status, _) = scene.launch("after@3", 0);
+    assert_eq!(status, BatchStatus::Failed);
+    let (status, message) = scene.launch("none", 0);
+    assert_eq!(status, BatchStatus::Completed, "{message}");
+    assert_eq!(copied(&scene), [1, 2, 3, 4, 5, 6, 7]);
+    assert_eq!(scene.written().0, [1, 2, 3, 4, 5, 6, 7]);
 }

@@ -148,6 +148,26 @@ impl Copy {
     }
 }
 
+/// The program that runs the jobs.
+const PROGRAM: &str = env!("CARGO_BIN_EXE_writing");
+
+/// Copies between each pair until there were as many faults; `copy` returns how many there were in a run.
+fn until(
+    faults: &str,
+    most: usize,
+    pairs: impl IntoIterator<Item = (Database, Database)>,
+    mut copy: impl FnMut(Database, Database, &str) -> usize,
+) {
+    for (repository, destination) in pairs {
+        let mut count = 0;
+        while count < most {
+            let context = format!("{repository:?} to {destination:?}, after {count} {faults}");
+            count += copy(repository, destination, &context);
+        }
+        println!("{repository:?} to {destination:?}: {count} {faults}");
+    }
+}
+
 /// Spec: MARK-04 to MARK-06
 #[test]
 fn rows_are_moved_once_by_a_process_that_is_killed() {
@@ -158,19 +178,20 @@ fn rows_are_moved_once_by_a_process_that_is_killed() {
         (Database::Mariadb, Database::Sqlite),
         (Database::Postgres, Database::Mariadb),
     ];
-    for (repository, destination) in pairs {
-        let program = env!("CARGO_BIN_EXE_writing");
-        let mut kills = 0;
-        while kills < times(3, 125) {
+    until(
+        "kills",
+        times(3, 125),
+        pairs,
+        |repository, destination, context| {
             let copy = Copy::new(repository, destination, Form::any(&mut random));
-            let context = format!("{repository:?} to {destination:?}, after {kills} kills");
-            while !moving::launch(program, copy.folder.path(), 1 + random.below(900)) {
+            let mut kills = 0;
+            while !moving::launch(PROGRAM, copy.folder.path(), 1 + random.below(900)) {
                 kills += 1;
             }
-            copy.check(&context);
-        }
-        println!("{repository:?} to {destination:?}: {kills} kills");
-    }
+            copy.check(context);
+            kills
+        },
+    );
 }
 
 /// A process that is suspended at a random statement of both databases, and wakes up when another has completed its job, commits nothing.
@@ -186,33 +207,27 @@ fn rows_are_moved_once_beside_a_suspended_process() {
         (Database::Postgres, Database::Mariadb),
         (Database::Mariadb, Database::Mariadb),
     ];
-    for (repository, destination) in pairs {
-        let program = env!("CARGO_BIN_EXE_writing");
-        let mut suspended = 0;
-        while suspended < times(1, 50) {
+    until(
+        "suspended processes",
+        times(1, 50),
+        pairs,
+        |repository, destination, context| {
             let copy = Copy::new(repository, destination, Form::any(&mut random));
             let folder = copy.folder.path();
             // A process that is suspended while it creates the tables keeps all others out.
-            drop(
-                BatchRuntime::builder()
-                    .repository(copy.here.url())
-                    .build()
-                    .unwrap(),
-            );
+            let builder = BatchRuntime::builder().repository(copy.here.url());
+            drop(builder.build().unwrap());
             // Before its step begins, it has no lease that could expire.
             let statements = 120 + random.below(700);
-            let Some(first) = moving::suspend(program, folder, statements) else {
-                continue;
+            let Some(first) = moving::suspend(PROGRAM, folder, statements) else {
+                return 0;
             };
-            suspended += 1;
-            while !moving::launch(program, folder, u64::MAX) {}
+            while !moving::launch(PROGRAM, folder, u64::MAX) {}
             first.wake_up();
-            copy.check(&format!(
-                "{repository:?} to {destination:?}, suspended at {statements}"
-            ));
-        }
-        println!("{repository:?} to {destination:?}: {suspended} suspended processes");
-    }
+            copy.check(&format!("{context}, suspended at {statements}"));
+            1
+        },
+    );
 }
 
 /// A destination whose server is killed at a random statement: the step waits for it, or fails and is started again.
@@ -225,26 +240,31 @@ fn rows_are_moved_once_although_the_server_crashes() {
         (Kind::Postgres, Database::Postgres),
         (Kind::Mariadb, Database::Mariadb),
     ] {
-        let program = env!("CARGO_BIN_EXE_writing");
         let mut server = Server::start(kind);
-        let mut crashes = 0;
-        while crashes < times(2, 50) {
-            let there = Place::existing(database, server.new_database());
-            let form = Form::any(&mut random);
-            let copy = Copy::to(tempfile::tempdir().unwrap(), Database::Sqlite, there, form);
-            loop {
-                let statements = 1 + random.below(900);
-                let crash = || server.crash();
-                let (has_crashed, is_complete) =
-                    moving::beside(program, copy.folder.path(), statements, crash);
-                crashes += i32::from(has_crashed);
-                if is_complete {
-                    break;
+        let pairs = [(Database::Sqlite, database)];
+        until(
+            "crashes",
+            times(2, 50),
+            pairs,
+            |repository, destination, context| {
+                let there = Place::existing(destination, server.new_database());
+                let form = Form::any(&mut random);
+                let copy = Copy::to(tempfile::tempdir().unwrap(), repository, there, form);
+                let mut crashes = 0;
+                loop {
+                    let statements = 1 + random.below(900);
+                    let crash = || server.crash();
+                    let (has_crashed, is_complete) =
+                        moving::beside(PROGRAM, copy.folder.path(), statements, crash);
+                    crashes += usize::from(has_crashed);
+                    if is_complete {
+                        break;
+                    }
                 }
-            }
-            copy.check(&format!("{kind:?}, after {crashes} crashes"));
-        }
-        println!("{kind:?}: {crashes} crashes");
+                copy.check(context);
+                crashes
+            },
+        );
     }
 }
 
@@ -316,7 +336,7 @@ fn all_values_of_all_rows_arrive_once_in_another_kind_of_database() {
         } else {
             u64::MAX
         };
-        if moving::launch(env!("CARGO_BIN_EXE_writing"), folder.path(), statements) {
+        if moving::launch(PROGRAM, folder.path(), statements) {
             break;
         }
         killed += 1;

@@ -24,6 +24,9 @@ use batch_tests::stage::{said, say};
 struct MarkedNumbers {
     #[batch_property(value = "7")]
     items: u64,
+    /// A number that cannot be read, which may follow the last one.
+    #[batch_property]
+    unreadable: Option<u64>,
     #[batch_property(value = "marked")]
     log: String,
     last: u64,
@@ -37,9 +40,12 @@ impl MarkedNumbers {
         say(&self.log, format!("from {}", self.last));
     }
     #[read_item]
-    fn read(&mut self) -> Option<u64> {
+    fn read(&mut self) -> Result<Option<u64>, std::io::Error> {
         self.last += 1;
-        (self.last <= self.items).then_some(self.last)
+        if self.unreadable == Some(self.last) {
+            return Err(std::io::Error::other("it cannot be read"));
+        }
+        Ok((self.last <= self.items).then_some(self.last))
     }
     #[get_checkpoint_info]
     fn checkpoint(&mut self) -> u64 {
@@ -91,13 +97,7 @@ impl Ledger {
             "" => self.job.repository_url(),
             url => url.to_owned(),
         };
-        let destination = DatabaseDestination::new(&url)?;
-        // Another owner takes the marker.
-        let act = move |_: &mut DatabaseDestination, key: Option<&str>| {
-            DatabaseDestination::new(&url)?.claim(key.unwrap_or_default())?;
-            Ok(())
-        };
-        Ok(Faulty::new(destination, &plan_of(&self.log).0, act))
+        faulty(&url, &self.log)
     }
 
     #[write_items]
@@ -114,6 +114,16 @@ impl Ledger {
         }
         count(&self.step, &self.job, numbers)
     }
+}
+
+/// Returns the destination of a URL with the fault of the plan. Its act is that another owner takes the marker.
+pub(super) fn faulty(url: &str, log: &str) -> Result<Faulty<DatabaseDestination>, BatchError> {
+    let (destination, url) = (DatabaseDestination::new(url)?, url.to_owned());
+    let act = move |_: &mut DatabaseDestination, key: Option<&str>| {
+        DatabaseDestination::new(&url)?.claim(key.unwrap_or_default())?;
+        Ok(())
+    };
+    Ok(Faulty::new(destination, &plan_of(log).0, act))
 }
 
 /// Adds to the user data of the step and the data of the job.

@@ -536,7 +536,7 @@ fn databases_are_named_in_the_file() {
     }
 }
 
-/// `check` and `launch` know the names of the databases, without their secrets. A value is not shown: it may contain a password.
+/// `check` and `launch` know the names of the databases, without their secrets. The message does not repeat the value, which may contain a password.
 ///
 /// Spec: MARK-13
 #[test]

@@ -179,7 +179,7 @@ pub(crate) struct MarkerSql {
     pub(super) raise: String,
     /// Inserts a marker with interval 0 and no state. Parameters: key, session of the owner, first fence.
     pub(super) insert: String,
-    /// Moves a marker, if the transaction is still the one that has begun. Parameters: new interval, new state, key, fence, old interval.
+    /// Moves a marker, unless the writer has ended the transaction. Parameters: new interval, new state, key, fence, old interval.
     pub(super) advance: String,
     /// Fails if the transaction is another one; `None` if only a savepoint shows that.
     pub(super) check_guard: Option<String>,

@@ -418,7 +418,7 @@ fn release<D: SqlDestination>(destination: &mut D, savepoint: &str) -> Result<()
     }
 }
 
-/// Checks that the transaction is the one that has begun, and releases the savepoint that shows it, if there is one.
+/// Checks that the writer has not ended the transaction, and releases the savepoint that shows it, if there is one.
 fn check_guard<D: SqlDestination>(destination: &mut D) -> Result<(), BatchError> {
     let checked = match destination.markers().sql.check_guard.clone() {
         Some(check) => destination.run(&check),

@@ -33,7 +33,7 @@ impl ChunkRunner<'_> {
         let pending = self.ahead.as_ref().filter(|ahead| ahead.is_pending());
         // The time of an interval that was read ahead counts from the start of its reading.
         let due_at = pending.map_or_else(|| self.due_at(), ReadAhead::due_at);
-        let replayed = self.replayed().map(Replayed::reads);
+        let is_replay = self.replayed().is_some();
         let end = loop {
             let before = interval.reads;
             let limit = self.most_reads(interval.reads);
@@ -41,7 +41,7 @@ impl ChunkRunner<'_> {
             let end = self.fill(interval, limit)?;
             let due = match &self.chunk.interval {
                 // The destination has committed these items, whatever ended the interval then.
-                _ if replayed.is_some() => replayed.is_some_and(|reads| interval.reads >= reads),
+                _ if is_replay => self.most_reads(interval.reads) == 0,
                 // Spec: JAK-30
                 _ if self.faults.budget.one_by_one > 0 => interval.reads > 0,
                 CheckpointInterval::Items { count, .. } if interval.reads >= *count => true,
@@ -59,9 +59,9 @@ impl ChunkRunner<'_> {
             };
             match end {
                 // The commit compares the numbers of items.
-                FillEnd::EndOfInput if replayed.is_some() => break IntervalEnd::CheckpointDue,
+                FillEnd::EndOfInput if is_replay => break IntervalEnd::CheckpointDue,
                 FillEnd::EndOfInput => break IntervalEnd::EndOfInput,
-                FillEnd::Stop if replayed.is_some() => return Err(RolledBack::Stopped { open: true }),
+                FillEnd::Stop if is_replay => return Err(RolledBack::Stopped { open: true }),
                 FillEnd::Stop => break IntervalEnd::Stop,
                 // Items that wait for a processor are part of the interval.
                 FillEnd::Limit | FillEnd::Full if due && self.input().sink.waiting() == 0 => {
@@ -114,7 +114,7 @@ impl ChunkRunner<'_> {
             processors => processors * 8,
         };
         if let Some(replayed) = self.replayed() {
-            return replayed.reads() - reads;
+            return replayed.remaining(reads, self.faults.budget.skipped(ItemPhase::Read));
         }
         match &self.chunk.interval {
             _ if self.faults.budget.one_by_one > 0 => 1,
@@ -318,9 +318,9 @@ impl ChunkRunner<'_> {
     /// Returns what the interval stores beside the state of the step. Of one that is replayed, the marker has all of it, and the state.
     fn side_writes(&mut self, interval: &mut Interval<'_, '_>) -> Result<SideWrites, Failure> {
         let env = self.env;
-        let results = self.lists.written + self.lists.dropped.len();
+        let counters = self.counters_after(interval);
         let marked = self.marked.as_mut();
-        let replayed = marked.map(|marked| marked.complete_replay(env, interval, results));
+        let replayed = marked.map(|marked| marked.complete_replay(env, interval, counters));
         Ok(replayed.transpose()?.flatten().unwrap_or_else(|| SideWrites {
             data: env.data.pending(),
             payloads: env

@@ -78,7 +78,7 @@ struct MarkerState {
     dropped: Option<Vec<usize>>,
 }
 
-#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 struct IntervalCounters {
     reads: i64,
     writes: i64,
@@ -409,7 +409,7 @@ impl Marked {
         &mut self,
         env: StepEnv<'_>,
         interval: &mut Interval<'_, '_>,
-        results: usize,
+        counters: StepCounters,
     ) -> Result<Option<SideWrites>, Failure> {
         let claimed = self.claimed.as_mut();
         let Some((claimed, replayed)) = claimed.and_then(|claimed| {
@@ -418,15 +418,14 @@ impl Marked {
         }) else {
             return Ok(None);
         };
-        let (there, here) = (Replayed(&replayed), (interval.reads, results));
-        let expected = (there.reads(), there.0.counters.size().results);
-        if here != expected {
-            return Err(Failure::new(format!(
-                "the destination has committed {} results of {} items, and the repository has to write its part of them, but reader and processor \
-                 have returned {} results of {} items this time: restore the input to what it was, and restart the job; or compare what both \
-                 databases hold with the input, and abandon this instance",
-                expected.1, expected.0, here.1, here.0
-            )));
+        let here = IntervalCounters::between(interval.step.counters, counters);
+        // The results that are not in the destination were dropped without a failed write.
+        let there = IntervalCounters {
+            write_skips: here.write_skips,
+            ..replayed.counters
+        };
+        if here != there {
+            return Err(other_items(there, here));
         }
         let next = claimed.at.next();
         replayed.apply(interval.state);
@@ -461,9 +460,14 @@ impl Marked {
 pub(super) struct Replayed<'a>(&'a MarkerState);
 
 impl Replayed<'_> {
-    /// Returns the number of items to read.
-    pub(super) fn reads(self) -> usize {
-        usize::try_from(self.0.counters.reads).unwrap_or(0)
+    /// Returns how many more items there are to read, after so many reads and skips.
+    pub(super) fn remaining(self, reads: usize, read_skips: usize) -> usize {
+        let left = |all: i64, done: usize| usize::try_from(all).unwrap_or(0).saturating_sub(done);
+        // Only a read shows a bad record after the last item.
+        match left(self.0.counters.reads, reads) {
+            0 => left(self.0.counters.read_skips, read_skips).min(1),
+            reads => reads,
+        }
     }
 
     /// Returns the counters after the interval.
@@ -587,6 +591,30 @@ impl Claimed {
             Markers::TABLE,
         ))
     }
+}
+
+/// Returns the failure for an interval that has other items than the destination has committed.
+fn other_items(there: IntervalCounters, here: IntervalCounters) -> Failure {
+    let shown = |counters: IntervalCounters| {
+        let IntervalCounters {
+            reads,
+            writes,
+            filters,
+            read_skips,
+            process_skips,
+            ..
+        } = counters;
+        format!(
+            "{reads} items read and {read_skips} skipped, {filters} filtered and {process_skips} skipped by the processor, {writes} written"
+        )
+    };
+    Failure::new(format!(
+        "the destination has committed an interval whose part in the repository is missing, and reader and processor have returned other items this \
+         time.\nThe destination has: {}.\nThis time: {}.\nRestore the input to what it was, and restart the job. Or compare what both databases hold \
+         with the input, and abandon this instance",
+        shown(there),
+        shown(here)
+    ))
 }
 
 /// Claims a marker, and tries again while the connection is lost.

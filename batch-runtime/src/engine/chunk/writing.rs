@@ -122,6 +122,9 @@ impl ChunkRunner<'_> {
     /// Drops the results that are not in the destination, if the interval is replayed. Returns the others.
     // Spec: MARK-15
     fn without_dropped(&mut self, list: Range<usize>) -> Range<usize> {
+        if self.replayed().is_none() {
+            return list;
+        }
         let mut end = list.end;
         let mut position = list.start;
         while position < end {
