@@ -492,3 +492,50 @@ fn every_code_of_a_diagnostic_is_tested() {
         .collect();
     assert!(untested.is_empty(), "{untested:?}");
 }
+
+/// A published crate can be used without this repository: it has licences, a page of its own whose links work anywhere, and documentation of all features.
+#[test]
+fn published_crates_are_complete() {
+    let root = root();
+    let workspace = fs::read_to_string(root.join("Cargo.toml")).unwrap();
+    let members = workspace
+        .lines()
+        .find(|line| line.starts_with("members"))
+        .unwrap();
+    let mut published = 0;
+    for path in members.split('"').skip(1).step_by(2) {
+        let folder = root.join(path);
+        let manifest = fs::read_to_string(folder.join("Cargo.toml")).unwrap();
+        if manifest.contains("\npublish = false") {
+            continue;
+        }
+        published += 1;
+        let read = |name: &str| {
+            let file = folder.join(name);
+            fs::read_to_string(&file).unwrap_or_else(|error| panic!("{}: {error}", file.display()))
+        };
+        for licence in ["LICENSE-MIT", "LICENSE-APACHE"] {
+            assert_eq!(
+                read(licence),
+                fs::read_to_string(root.join(licence)).unwrap(),
+                "{path}"
+            );
+        }
+        let name = manifest.split('"').nth(1).unwrap();
+        let page = read("README.md");
+        assert!(page.starts_with(&format!("# {name}\n")), "{path}: {page}");
+        for (at, _) in page.match_indices("](") {
+            let target = &page[at + 2..];
+            assert!(target.starts_with("https://docs.rs/"), "{path} links to {target}");
+        }
+        for part in [
+            "\ndescription = ",
+            "\nkeywords = ",
+            "\ncategories = ",
+            "\n[package.metadata.docs.rs]\n",
+        ] {
+            assert!(manifest.contains(part), "{path} lacks {part}");
+        }
+    }
+    assert_eq!(published, 17);
+}

@@ -29,6 +29,7 @@
 //! `otlp` it sends traces, metrics and logs to OpenTelemetry, with `lineage` the lineage of jobs as
 //! OpenLineage events, with `notify` notifications to webhooks and commands, with `console` it serves an operations console,
 //! with `prometheus` metrics for Prometheus, and with `tokio` methods of artifacts may be `async`.
+#![cfg_attr(docsrs, feature(doc_cfg))]
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
 mod commands;

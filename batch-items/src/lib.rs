@@ -66,6 +66,7 @@
 //! A bad record is a [`RecordError`], which names the file, the line and the field; the reader continues after it if the
 //! job skips the class `RecordError`. Everything else, such as a missing file, is a [`ResourceError`] and ends the step.
 
+#![cfg_attr(docsrs, feature(doc_cfg))]
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
 mod added;
@@ -80,11 +81,14 @@ mod delimited;
 pub mod duration;
 mod error;
 pub mod file;
+pub mod formats;
 #[cfg(any(test, fuzzing))]
 pub mod fuzzing;
 mod json;
 mod lines;
+mod lookup;
 mod partitions;
+pub mod prelude;
 pub mod query;
 pub mod queue;
 pub mod record;
@@ -121,6 +125,7 @@ pub mod errors {
     pub use crate::table::{ConstraintViolation, TableError};
 }
 
+pub use lookup::{KeyLookup, Lookup, UnknownKey};
 pub use partitions::{FilePartitions, KeyRangePartitions};
 pub use rejects::{
     IfRejectsExist, RecordGroupRejectListener, RecordRejectListener, RejectFormat, RejectListener,

@@ -106,6 +106,7 @@
 //! }
 //! ```
 //!
+#![cfg_attr(docsrs, feature(doc_cfg))]
 #![doc = batch_macros::__role_index!()]
 //!
 //! # Job XML
@@ -131,7 +132,7 @@
 //!
 //! # Repository
 //!
-//! The six tables of Spring Batch 4.3, 5 or 6 and two lease tables, on SQLite (feature `sqlite`, enabled by default),
+//! The tables of Spring Batch 4.3, 5 or 6, and those that the runtime adds, on SQLite (feature `sqlite`, enabled by default),
 //! PostgreSQL (`postgres`, with the system's libpq) or MySQL and MariaDB (`mysql`, with the system's libmariadb or
 //! libmysqlclient); [`BatchRuntimeBuilder::repository`] chooses by the URL. Artifacts can
 //! keep their data in the same database: writers through the [`ChunkTransaction`], others through
@@ -152,6 +153,7 @@
 extern crate self as batch_runtime;
 
 mod activity;
+mod aliases;
 mod artifact;
 #[cfg(feature = "tokio")]
 mod async_operator;

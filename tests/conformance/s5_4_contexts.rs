@@ -1,6 +1,6 @@
 //! 5.4 and 6.8: the contexts of job and step.
 
-use std::sync::{Arc, Mutex, Weak};
+use std::sync::{Arc, Barrier, Mutex, Weak};
 
 use batch_runtime::prelude::*;
 use batch_tests::stage::{Stage, say};
@@ -469,5 +469,56 @@ fn a_step_describes_its_end() {
         let (stage, execution) = started(&elements, ());
         let step = first_step_execution(&stage, execution);
         assert_eq!(step.exit_message.split("\nthrown by").next(), Some(message));
+    }
+}
+
+static APART: Barrier = Barrier::new(3);
+
+/// Sets its contexts, waits for the other threads, which set theirs, and shows its own.
+#[batchlet("Apart")]
+fn apart(
+    #[batch_property(name = "log")] log: &str,
+    #[batch_context] step: &StepContext,
+    #[batch_context] flow: &FlowContext,
+) -> Result<String, BatchError> {
+    let name = step.id().to_owned();
+    step.set_transient_user_data(name.clone());
+    step.set_exit_status(Some(&*format!("exit of {name}")));
+    flow.set_transient_user_data(format!("flow of {name}"));
+    APART.wait();
+    let of_step = step.transient_user_data::<String>()?;
+    let of_flow = flow.transient_user_data::<String>()?;
+    say(
+        log,
+        format!(
+            "{name}: {of_step:?}, {:?}, {} {of_flow:?}",
+            step.exit_status(),
+            flow.id()
+        ),
+    );
+    APART.wait();
+    Ok(name)
+}
+
+/// At the same time on three threads: each artifact sees the contexts of its own thread, and changes no other.
+///
+/// Spec: CTX-04
+#[test]
+fn a_context_is_visible_on_its_thread_only() {
+    let flows = ["a", "b", "c"].map(|name| {
+        let step = format!(r#"<step id="{name}"><batchlet ref="Apart"/></step>"#);
+        flow(&format!("flow-{name}"), "", &step)
+    });
+    let (stage, execution) = started(&split("all", "", &flows.concat()), ());
+    let mut log = stage.log();
+    log.sort();
+    assert_snapshot!(log.join("\n"), @r#"
+    a: Some("a"), Some("exit of a"), flow-a Some("flow of a")
+    b: Some("b"), Some("exit of b"), flow-b Some("flow of b")
+    c: Some("c"), Some("exit of c"), flow-c Some("flow of c")
+    "#);
+    for step in ["a", "b", "c"] {
+        let recorded = stage.tree(execution);
+        assert_contains(&recorded, &format!("step {step} COMPLETED exit of {step}"));
     }
 }

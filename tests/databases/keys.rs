@@ -372,3 +372,139 @@ fn a_row_that_a_trigger_leaves_out_is_an_error() {
         }
     }
 }
+
+/// Returns the type of exact amounts, and an amount as JSON. SQLite has no decimals.
+fn amounts(database: Database) -> (&'static str, fn(i64) -> String) {
+    match database {
+        Database::Sqlite => ("BIGINT", |cents| cents.to_string()),
+        _ => ("NUMERIC(20, 2)", |cents| {
+            format!("\"{}.{:02}\"", cents / 100, cents % 100)
+        }),
+    }
+}
+
+/// Balances: of repeated keys in a chunk, each value is added, and the other columns have the value of the last item.
+///
+/// Spec: ITEM-TABLE-05
+#[test]
+fn values_are_added_to_the_row_with_the_key() {
+    for database in Database::ALL {
+        let (amount, json) = amounts(database);
+        for (mode, collides) in [
+            ("upsert", ""),
+            ("update", ""),
+            ("upsert", ", other BIGINT UNIQUE DEFAULT NULL"),
+        ] {
+            let table = format!(
+                "CREATE TABLE t (id BIGINT PRIMARY KEY, amount {amount}, postings BIGINT NOT NULL, name VARCHAR(9){collides});
+                 INSERT INTO t (id, amount, postings, name) VALUES (1, NULL, 5, 'old'), (2, 7, 0, 'old'), (3, 0, 0, 'old')"
+            );
+            let items: String = (1..=12)
+                .map(|item| {
+                    let (id, amount) = (if item == 12 { 3 } else { 1 + item % 2 }, json(item * 110));
+                    format!("{{\"id\":{id},\"amount\":{amount},\"postings\":1,\"name\":\"n{item}\"}}\n")
+                })
+                .collect();
+            for chunk in [1, 5, 100] {
+                let properties = format!("table=t\nmode={mode}\nkey=id\nadd=amount,postings");
+                let stage = stage(database, chunk, &table, &items, &properties);
+                let tree = run(&stage);
+                let case = format!("{database:?} {mode} {chunk} {collides}\n{tree}");
+                assert!(tree.contains("job job COMPLETED"), "{case}");
+                let expected = match database {
+                    Database::Sqlite => ["1 3300 10 n10", "2 3967 6 n11", "3 1320 1 n12"],
+                    _ => ["1 33.00 10 n10", "2 46.60 6 n11", "3 13.20 1 n12"],
+                };
+                assert_eq!(
+                    rows(&stage, &["id", "amount", "postings", "name"]),
+                    expected,
+                    "{case}"
+                );
+            }
+        }
+    }
+}
+
+/// A sum that the column does not hold, null, and a text that SQLite holds in a column of integers are errors of their items.
+///
+/// Spec: ITEM-TABLE-05
+#[test]
+fn what_cannot_be_added_is_an_error_of_its_item() {
+    let table = "CREATE TABLE t (id BIGINT PRIMARY KEY, amount BIGINT);
+        INSERT INTO t VALUES (1, 9223372036854775807), (2, 1)";
+    let items = "{\"id\":2,\"amount\":1}\n{\"id\":1,\"amount\":1}\n{\"id\":2,\"amount\":null}\n{\"id\":2,\"amount\":2}\n\
+                 {\"id\":3,\"amount\":2}\n";
+    for database in Database::ALL {
+        for (mode, skips, expected) in [
+            ("upsert", 2, vec!["1 9223372036854775807", "2 4", "3 2"]),
+            ("update", 3, vec!["1 9223372036854775807", "2 4"]),
+        ] {
+            let properties = format!("table=t\nmode={mode}\nkey=id\nadd=amount");
+            let stage = skipping("TableError", database, 10, table, items, &properties);
+            if database == Database::Sqlite {
+                stage
+                    .outside()
+                    .execute("INSERT INTO t VALUES (4, 'many')")
+                    .unwrap();
+                let path = stage.path().join("items.jsonl");
+                let items = fs::read_to_string(&path).unwrap();
+                fs::write(path, items + "{\"id\":4,\"amount\":1}\n").unwrap();
+            }
+            let tree = run(&stage);
+            let skips = skips + u64::from(database == Database::Sqlite);
+            assert!(tree.contains("job job COMPLETED"), "{database:?} {mode}\n{tree}");
+            assert!(
+                tree.contains(&format!("write skip {skips}")),
+                "{database:?} {mode}\n{tree}"
+            );
+            let found = rows(&stage, &["id", "amount"]);
+            assert_eq!(found[..expected.len()], expected, "{database:?} {mode}");
+        }
+    }
+}
+
+/// Spec: ITEM-TABLE-05
+#[test]
+fn a_column_that_cannot_be_added_fails_the_step_before_it_reads() {
+    let table = "CREATE TABLE t (id BIGINT PRIMARY KEY, amount DOUBLE PRECISION, name VARCHAR(9), n BIGINT)";
+    for database in Database::ALL {
+        for (properties, message) in [
+            (
+                "mode=insert\nadd=n",
+                "`add` needs the mode `upsert` or `update`, not `insert`",
+            ),
+            (
+                "mode=upsert\nkey=id\nadd=id",
+                "`add` has the column `id` of the key",
+            ),
+            (
+                "mode=upsert\nkey=id\nadd=amount",
+                "`add` has the column `amount` of the type",
+            ),
+            (
+                "mode=upsert\nkey=id\nadd=name",
+                "`add` has the column `name` of the type",
+            ),
+            ("mode=upsert\nkey=id\nadd=nn", "it has no column `nn`"),
+            (
+                "mode=upsert\nkey=id\nadd=n\ncolumns=id,name",
+                "the items have no field `n` of `add`",
+            ),
+        ] {
+            let stage = skipping(
+                "TableError",
+                database,
+                10,
+                table,
+                "{\"id\":1,\"n\":1}\n",
+                &format!("table=t\n{properties}"),
+            );
+            let tree = run(&stage);
+            assert!(
+                tree.contains("job job FAILED"),
+                "{database:?} {properties}\n{tree}"
+            );
+            assert!(tree.contains(message), "{database:?} {properties}\n{tree}");
+        }
+    }
+}

@@ -25,7 +25,7 @@ use crate::choices;
 /// | `header` | `true` without `columns` | `false`: the first line is data, whatever it contains; the fields are found by `columns`, or by their order |
 /// | `comment` | none | lines that begin with this character are not read |
 /// | `trim` | `false` | `true` removes blanks around fields |
-/// | `strict` | `true` | `false` accepts rows with missing or additional fields, text after a closing quote, and files that share no column with the first one |
+/// | `strict` | `true` | `false` accepts rows with missing or additional fields, text after a closing quote, files that share no column with the first one, and a header of one column that contains `,`, `;`, `\|` or a tab |
 #[derive(BatchArtifact)]
 pub struct DelimitedFormat {
     #[batch_property(name = "delimiter", value = ",")]

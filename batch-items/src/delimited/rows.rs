@@ -268,16 +268,33 @@ impl Rows {
         self.other_columns(&format!("no column `{missing}`"), missing)
     }
 
+    /// Fails if the header is one column that contains another delimiter.
+    fn check_delimiter(&self) -> Result<(), ReadError> {
+        let Some(hint) = self.other_delimiter() else {
+            return Ok(());
+        };
+        let column = self.columns().next().unwrap_or_default();
+        let cause = format!("it has one column, `{column}`{hint}; if not, set `strict` to `false`");
+        Err(self.source.fail(cause).into())
+    }
+
+    /// Returns a hint if the only column contains another delimiter.
+    fn other_delimiter(&self) -> Option<String> {
+        let mut columns = self.columns();
+        let single = columns.next().filter(|_| columns.next().is_none())?;
+        match single.chars().find(|c| [',', ';', '\t', '|'].contains(c))? {
+            '\t' => Some("; if a tab separates the columns, set `delimiter` to `tab`".to_owned()),
+            other => Some(format!(
+                "; if `{other}` separates the columns, set `delimiter` to it"
+            )),
+        }
+    }
+
     /// Returns the error for a file whose columns do not match the fields of the items.
     fn other_columns(&self, lacks: &str, missing: &str) -> ReadError {
         let columns: Vec<_> = self.columns().map(|name| format!("`{name}`")).collect();
-        let single = self.columns().next().filter(|_| columns.len() == 1);
-        let other = single.and_then(|name| name.chars().find(|c| [',', ';', '\t', '|'].contains(c)));
-        let hint = match other {
-            Some('\t') => "; if a tab separates the columns, set `delimiter` to `tab`".to_owned(),
-            Some(other) => format!("; if `{other}` separates the columns, set `delimiter` to it"),
-            None => did_you_mean(missing, self.columns()),
-        };
+        let hint = self.other_delimiter();
+        let hint = hint.unwrap_or_else(|| did_you_mean(missing, self.columns()));
         let place = if self.has_header { "it" } else { "`columns`" };
         let cause = format!("{place} has {lacks}, but {}{hint}", columns.join(", "));
         self.source.fail(cause).into()
@@ -392,6 +409,7 @@ impl<T: DeserializeOwned> Items<T> for Rows {
                 let lacks = format!("none of the columns `{first}`, `{}`", rest.join("`, `"));
                 Err(self.other_columns(&lacks, first))
             }
+            _ if self.strict && self.has_header => self.check_delimiter(),
             _ => Ok(()),
         }
     }

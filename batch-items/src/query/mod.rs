@@ -4,6 +4,7 @@ mod cursor;
 mod database;
 mod decode;
 mod error;
+mod keyed;
 mod order;
 mod page;
 mod parameters;
@@ -25,4 +26,5 @@ pub use self::row::FromRow;
 
 pub use self::parameters::Query;
 
+pub(crate) use self::keyed::KeyedQuery;
 pub(crate) use self::reader::load_records;

@@ -60,6 +60,19 @@ impl Statement {
         page
     }
 
+    /// Returns a query for no row: it fails if the query, or a column of the key, is wrong.
+    pub(super) fn no_rows(&self, key: &[String], syntax: &KeySyntax) -> Self {
+        self.select(selected(key, syntax).trim_start_matches(", "), " LIMIT 0")
+    }
+
+    /// Returns a query for the rows with a key: two at most.
+    pub(super) fn rows_of(&self, key: &[String], of: &[Key], syntax: &KeySyntax) -> Self {
+        let mut rows = self.select("batch_page.*", "");
+        rows.push_comparison(key, "=", of, syntax);
+        rows.push(" LIMIT 2");
+        rows
+    }
+
     /// Returns a query for the keys that the database takes for equal to one: two at most.
     pub(super) fn equal(&self, key: &[String], to: &[Key], syntax: &KeySyntax) -> Self {
         let mut equal = self.select(selected(key, syntax).trim_start_matches(", "), "");

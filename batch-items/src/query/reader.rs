@@ -278,7 +278,7 @@ impl<T: FromRow> Pages<T> {
 }
 
 /// Returns the query with its values.
-fn statement(
+pub(super) fn statement(
     connection: &mut RepositoryConnection,
     query: &Query,
     parameters: &Parameters,

@@ -19,3 +19,4 @@ pub use self::temporal::{Dialect, Temporal};
 pub use self::text::{RowError, from_row};
 
 pub(crate) use self::fields::is_same_name;
+pub(crate) use self::text::TextValue;

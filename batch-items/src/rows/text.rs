@@ -84,10 +84,10 @@ struct Row<'r> {
 }
 
 impl<'r> Row<'r> {
-    fn next_value(&mut self) -> Option<Value<'r>> {
+    fn next_value(&mut self) -> Option<TextValue<'r>> {
         let value = self.values.get(self.next)?;
         self.next += 1;
-        Some(Value(value))
+        Some(TextValue(value))
     }
 }
 
@@ -152,7 +152,7 @@ impl<'de> MapAccess<'de> for Row<'de> {
 
     fn next_value_seed<V: DeserializeSeed<'de>>(&mut self, seed: V) -> Result<V::Value, RowError> {
         let index = self.next;
-        let value = self.next_value().unwrap_or(Value(""));
+        let value = self.next_value().unwrap_or(TextValue(""));
         seed.deserialize(value).map_err(|error| error.at(index))
     }
 }
@@ -171,7 +171,7 @@ impl<'de> SeqAccess<'de> for Row<'de> {
 
 /// A field of a row.
 #[derive(Clone, Copy)]
-struct Value<'r>(&'r str);
+pub(crate) struct TextValue<'r>(pub(crate) &'r str);
 
 macro_rules! parsed {
     ($($method:ident $visit:ident $ty:ty;)*) => {$(
@@ -184,7 +184,7 @@ macro_rules! parsed {
     )*};
 }
 
-impl Value<'_> {
+impl TextValue<'_> {
     fn expected(self, what: &str) -> RowError {
         let hint = if self.0.is_empty() {
             "; the type `Option` accepts an empty field"
@@ -197,7 +197,7 @@ impl Value<'_> {
     }
 }
 
-impl<'de> Deserializer<'de> for Value<'de> {
+impl<'de> Deserializer<'de> for TextValue<'de> {
     type Error = RowError;
 
     /// For types that accept anything, and fields of a flattened struct: a number if the text is one.
@@ -329,7 +329,7 @@ impl<'de> Deserializer<'de> for Value<'de> {
     }
 }
 
-impl Value<'_> {
+impl TextValue<'_> {
     fn nested(self) -> RowError {
         de::Error::custom(
             "a field of text cannot be a list or a struct; use `#[serde(flatten)]` or a custom deserializer",
@@ -337,7 +337,7 @@ impl Value<'_> {
     }
 }
 
-impl<'de> EnumAccess<'de> for Value<'de> {
+impl<'de> EnumAccess<'de> for TextValue<'de> {
     type Error = RowError;
     type Variant = Unit;
 
@@ -348,7 +348,7 @@ impl<'de> EnumAccess<'de> for Value<'de> {
 }
 
 /// A variant without data: a text names it.
-struct Unit;
+pub(crate) struct Unit;
 
 impl<'de> VariantAccess<'de> for Unit {
     type Error = RowError;
@@ -358,15 +358,15 @@ impl<'de> VariantAccess<'de> for Unit {
     }
 
     fn newtype_variant_seed<S: DeserializeSeed<'de>>(self, _: S) -> Result<S::Value, RowError> {
-        Err(Value("").nested())
+        Err(TextValue("").nested())
     }
 
     fn tuple_variant<V: Visitor<'de>>(self, _: usize, _: V) -> Result<V::Value, RowError> {
-        Err(Value("").nested())
+        Err(TextValue("").nested())
     }
 
     fn struct_variant<V: Visitor<'de>>(self, _: &'static [&'static str], _: V) -> Result<V::Value, RowError> {
-        Err(Value("").nested())
+        Err(TextValue("").nested())
     }
 }
 

@@ -49,6 +49,8 @@ pub struct TableColumn {
     pub is_computed: bool,
     /// True if a row without a value for it has one that no other row has, or null.
     pub is_distinct: bool,
+    /// True if the database adds its values without rounding.
+    pub is_exact_number: bool,
 }
 
 impl Table {
@@ -112,6 +114,31 @@ impl Table {
         if *mode == WriteMode::Upsert && !self.unique.iter().any(|index| is_same(index, key)) {
             return Err(self.without_unique_index(key));
         }
+        self.check_added(settings)
+    }
+
+    /// Checks the property `add`. Fails with the cause.
+    fn check_added(&self, settings: &Settings<'_>) -> Result<(), String> {
+        let Settings { key, add, mode, .. } = settings;
+        if !add.is_empty() && !matches!(mode, WriteMode::Upsert | WriteMode::Update) {
+            return Err(format!(
+                "`add` needs the mode `upsert` or `update`, not `{}`",
+                mode.verb()
+            ));
+        }
+        for name in *add {
+            let column = self.column(name)?;
+            if key.iter().any(|key| key.eq_ignore_ascii_case(name)) {
+                return Err(format!("`add` has the column `{name}` of the key"));
+            }
+            if !column.is_exact_number {
+                return Err(format!(
+                    "`add` has the column `{}` of the type `{}`, whose values cannot be added exactly; it takes integers, and decimals on \
+                     PostgreSQL and MySQL, and nothing by ODBC",
+                    column.name, column.sql_type
+                ));
+            }
+        }
         Ok(())
     }
 
@@ -162,6 +189,10 @@ impl Table {
         if let Some(name) = key.iter().find(|name| !is_written(name)) {
             let hint = did_you_mean(name, written.iter().copied());
             return Err(format!("the items have no field `{name}` of the key{hint}"));
+        }
+        if let Some(name) = settings.add.iter().find(|name| !is_written(name)) {
+            let hint = did_you_mean(name, written.iter().copied());
+            return Err(format!("the items have no field `{name}` of `add`{hint}"));
         }
         if *mode == WriteMode::Update && written.iter().all(|name| is_key(name)) {
             return Err("all columns are part of the key; there is nothing to update".to_owned());

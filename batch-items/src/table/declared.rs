@@ -94,6 +94,15 @@ pub fn mysql_limit(declared: &str) -> Limit {
     }
 }
 
+/// Returns whether PostgreSQL or MySQL adds values of a type without rounding.
+pub fn is_exact_number(declared: &str) -> bool {
+    let declared = declared.to_ascii_lowercase();
+    matches!(
+        declared.split(['(', ' ']).next(),
+        Some("smallint" | "integer" | "bigint" | "numeric" | "tinyint" | "mediumint" | "int" | "decimal")
+    )
+}
+
 /// Returns the type of the values: first of the types that SQLite does not have, then by its rules for the affinity of a column.
 pub fn sqlite_kind(declared: &str) -> Kind {
     let declared = declared.to_ascii_uppercase();

@@ -6,6 +6,8 @@ use std::fmt;
 use batch_runtime::prelude::*;
 use diesel::result::{DatabaseErrorKind, Error as DieselError};
 
+use super::plan::Column;
+
 /// A statement of a [`TableItemWriter`](crate::TableItemWriter), or of an [`insertable_writer!`](crate::insertable_writer), that failed.
 #[derive(Debug, BatchException)]
 #[batch_exception(class = "batch_items::TableError")]
@@ -35,9 +37,13 @@ impl TableError {
         }
     }
 
-    /// Creates the error of an item without a value for a column of the key.
-    pub(super) fn null_key(action: String, column: &str) -> BatchError {
-        let cause = format!("the column `{column}` of the key is null; no row can have it");
+    /// Creates the error of an item without a value for a column that needs one.
+    pub(super) fn null_column(action: String, column: &Column) -> BatchError {
+        let name = &column.name;
+        let cause = match column.is_key {
+            true => format!("the column `{name}` of the key is null; no row can have it"),
+            false => format!("the column `{name}` of `add` is null; it needs a number, such as 0"),
+        };
         ConstraintViolation(Self::new(action, cause)).into()
     }
 

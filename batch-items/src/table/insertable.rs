@@ -471,6 +471,7 @@ fn check(table: &Table, declared: &Declared) -> Result<(), String> {
     table.check(&Settings {
         table: &declared.table,
         key: &[],
+        add: &[],
         mode: WriteMode::Insert,
         rows_affected: RowsAffected::Check,
     })?;

@@ -8,7 +8,7 @@ use diesel::result::{DatabaseErrorKind, Error};
 use diesel::sql_types::{Bool, Nullable, Text};
 
 use super::catalogue::{Table, TableColumn, grouped};
-use super::declared::{mysql_kind, mysql_limit};
+use super::declared::{is_exact_number, mysql_kind, mysql_limit};
 use super::plan::{Changed, Plan, quoted};
 use super::settings::WriteMode;
 use super::template::{Limits, StatementSyntax, Template, template, update, write_in_parts};
@@ -20,6 +20,7 @@ const SYNTAX: StatementSyntax = StatementSyntax {
     quote: '`',
     values: "",
     key_cast: |column| key_cast(&column.sql_type),
+    add: |column| (format!("COALESCE({column}, 0) + "), String::new()),
 };
 
 const LIMITS: Limits = Limits {
@@ -85,6 +86,7 @@ pub(super) fn describe(connection: &mut MysqlConnection, table: &str) -> QueryRe
     let columns = found.into_iter().map(|found| TableColumn {
         name: found.name,
         kind: Some(mysql_kind(&found.kind)),
+        is_exact_number: is_exact_number(&found.kind),
         limit: mysql_limit(&found.kind),
         sql_type: found.kind,
         needs_value: found.needs_value,
@@ -168,7 +170,7 @@ pub(super) fn execute(
     let guard = (plan.mode == WriteMode::Upsert && plan.may_collide).then(|| guard(plan));
     let upserting = template(plan, kinds, &SYNTAX, |keys, values| {
         let first = keys.split(", ").next().unwrap_or_default();
-        let values = values.iter().map(|name| format!("{name} = VALUES({name})"));
+        let values = SYNTAX.assignments(values, |name| format!("VALUES({name})"));
         let set: Vec<_> = guard.clone().into_iter().chain(values).collect();
         match set.as_slice() {
             [] => format!(" ON DUPLICATE KEY UPDATE {first} = {first}"),

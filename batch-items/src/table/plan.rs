@@ -39,6 +39,8 @@ pub struct Column {
     pub field: usize,
     /// Whether it is part of the key.
     pub is_key: bool,
+    /// Whether its value is added to the value of the row that exists.
+    pub is_added: bool,
 }
 
 /// The columns that are written, in the order of the item's fields.
@@ -84,6 +86,7 @@ impl Plan {
                 limit: column.limit,
                 field,
                 is_key: settings.key.iter().any(|key| key.eq_ignore_ascii_case(name)),
+                is_added: settings.add.iter().any(|add| add.eq_ignore_ascii_case(name)),
             })
         };
         let columns: Vec<Column> = names
@@ -134,11 +137,15 @@ impl Plan {
         self.columns.iter().map(convert).collect()
     }
 
-    /// Returns a column of the key that is null in a row: no row of the table has such a key.
-    pub(super) fn null_key(&self, rows: &Rows) -> Option<&Column> {
+    /// Returns a column that must have a value, and is null in a row: no row of the table has such a key, and null cannot be added.
+    pub(super) fn null_column(&self, rows: &Rows) -> Option<&Column> {
         let is_null =
             |column: &&Column| (0..rows.len()).any(|row| matches!(rows.cell(row, column.field), Cell::Null));
-        self.keys().find(is_null)
+        let needed = self
+            .columns
+            .iter()
+            .filter(|column| column.is_key || column.is_added);
+        needed.into_iter().find(is_null)
     }
 }
 

@@ -9,7 +9,7 @@ use diesel::sql_types::{Array, BigInt, Binary, Bool, Double, Integer, Nullable, 
 
 use super::catalogue::{Table, TableColumn};
 use super::copy;
-use super::declared::{postgres_kind, postgres_limit};
+use super::declared::{is_exact_number, postgres_kind, postgres_limit};
 use super::plan::{Changed, Column, Plan, quoted, quoted_list, quoted_table};
 use super::settings::WriteMode;
 use crate::record::decimal;
@@ -45,6 +45,7 @@ pub(super) fn describe(connection: &mut PgConnection, table: &str) -> QueryResul
     let columns = found.into_iter().map(|column| TableColumn {
         name: column.name,
         kind: Some(postgres_kind(&column.kind)),
+        is_exact_number: is_exact_number(&column.kind),
         limit: postgres_limit(&column.kind, column.modifier),
         sql_type: column.kind,
         needs_value: column.needs_value,
@@ -135,12 +136,17 @@ pub(super) fn execute(
     if plan.is_counted_alone {
         return Changed::one_by_one(items, |row| run(Some(&[row])));
     }
-    // A statement must not change a row twice: the last item with a key counts.
+    // A statement must not change a row twice: the last item with a key counts, unless its values are added.
     let rows = match plan.mode {
         WriteMode::Insert => run(None)?,
         _ if !plan.keys().all(has_one_text) => {
             let each = (0..items).map(|row| run(Some(&[row])));
             each.sum::<QueryResult<usize>>()?
+        }
+        _ if plan.columns.iter().any(|column| column.is_added) => {
+            let rounds = rounds(plan, rows);
+            let rounds = rounds.iter().map(|selected| run(Some(selected)));
+            rounds.sum::<QueryResult<usize>>()?
         }
         _ => match last_of_each_key(plan, rows) {
             None => run(None)?,
@@ -188,10 +194,7 @@ fn last_of_each_key(plan: &Plan, rows: &Rows) -> Option<Vec<usize>> {
     let mut last: HashMap<Vec<String>, usize> = HashMap::with_capacity(rows.len());
     let mut scratch = String::new();
     for row in 0..rows.len() {
-        let key = plan
-            .keys()
-            .map(|column| key_text(column, rows.shown(row, column.field, &mut scratch)));
-        last.insert(key.collect(), row);
+        last.insert(key_texts(plan, rows, row, &mut scratch), row);
     }
     if last.len() == rows.len() {
         return None;
@@ -199,6 +202,30 @@ fn last_of_each_key(plan: &Plan, rows: &Rows) -> Option<Vec<usize>> {
     let mut selected: Vec<usize> = last.into_values().collect();
     selected.sort_unstable();
     Some(selected)
+}
+
+/// Returns the indexes of the rows in rounds: the first rows of all keys, then their second ones, and so on.
+fn rounds(plan: &Plan, rows: &Rows) -> Vec<Vec<usize>> {
+    let mut occurrences: HashMap<Vec<String>, usize> = HashMap::with_capacity(rows.len());
+    let mut rounds: Vec<Vec<usize>> = Vec::new();
+    let mut scratch = String::new();
+    for row in 0..rows.len() {
+        let key = key_texts(plan, rows, row, &mut scratch);
+        let occurrence = occurrences.entry(key).or_default();
+        if *occurrence == rounds.len() {
+            rounds.push(Vec::new());
+        }
+        rounds[*occurrence].push(row);
+        *occurrence += 1;
+    }
+    rounds
+}
+
+/// Returns the texts of the key of a row.
+fn key_texts(plan: &Plan, rows: &Rows, row: usize, scratch: &mut String) -> Vec<String> {
+    plan.keys()
+        .map(|column| key_text(column, rows.shown(row, column.field, scratch)))
+        .collect()
 }
 
 /// Returns the statement: the texts around the list of the arrays. `SELECT UNNEST($1), UNNEST($2)` yields the rows one by one; `FROM UNNEST($1, $2)`
@@ -229,12 +256,7 @@ fn parts(plan: &Plan) -> (String, String) {
         .map(|key| format!("{table}.{0} = batch_new.{0}", name(key)))
         .collect();
     let matching = matching.join(" AND ");
-    let set = |source: &str| {
-        let columns = plan
-            .values()
-            .map(|column| format!("{0} = {source}.{0}", name(column)));
-        columns.collect::<Vec<_>>().join(", ")
-    };
+    let set = |source: &str| assignments(plan, &table, source);
     match plan.mode {
         WriteMode::Insert | WriteMode::Upsert => {
             let head = format!(
@@ -263,6 +285,18 @@ fn parts(plan: &Plan) -> (String, String) {
             format!("{end}) AS batch_new WHERE {matching}"),
         ),
     }
+}
+
+/// Returns the assignments of an update.
+fn assignments(plan: &Plan, table: &str, source: &str) -> String {
+    let columns = plan.values().map(|column| {
+        let name = quoted(&column.name, '"');
+        match column.is_added {
+            true => format!("{name} = COALESCE({table}.{name}, 0) + {source}.{name}"),
+            false => format!("{name} = {source}.{name}"),
+        }
+    });
+    columns.collect::<Vec<_>>().join(", ")
 }
 
 /// The values of a column.

@@ -14,6 +14,8 @@ pub struct Settings<'a> {
     pub table: &'a str,
     /// The columns of the key.
     pub key: &'a [String],
+    /// The columns whose values are added to the values of the table.
+    pub add: &'a [String],
     /// What is done with the items.
     pub mode: WriteMode,
     /// Whether as many rows as items have to change.

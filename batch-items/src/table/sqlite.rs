@@ -15,12 +15,22 @@ const SYNTAX: StatementSyntax = StatementSyntax {
     quote: '"',
     values: "VALUES ",
     key_cast: |_| None,
+    add,
 };
 
 const LIMITS: Limits = Limits {
     rows: 100,
     values: 32_766,
 };
+
+/// Returns the texts around a value that is added to a column. SQLite would change a sum that is too large to a float, and count a text as 0.
+fn add(column: &str) -> (String, String) {
+    let before = format!(
+        "(SELECT CASE WHEN typeof({column}) IN ('integer', 'null') AND typeof(COALESCE({column}, 0) + batch_added) = 'integer' \
+         THEN COALESCE({column}, 0) + batch_added ELSE abs(-9223372036854775808 + 0 * batch_added) END FROM (SELECT "
+    );
+    (before, " AS batch_added))".to_owned())
+}
 
 /// Returns a table as SQLite describes it; without columns, if it does not exist.
 pub(super) fn describe(connection: &mut SqliteConnection, table: &str) -> QueryResult<Table> {
@@ -68,21 +78,20 @@ pub(super) fn describe(connection: &mut SqliteConnection, table: &str) -> QueryR
     let columns = found.into_iter().map(|found| TableColumn {
         name: found.name,
         kind: Some(sqlite_kind(&found.kind)),
-        sql_type: found.kind,
         // It stores each value as it is.
         limit: Limit::None,
         needs_value: found.needs_value,
         is_computed: found.is_computed,
         is_distinct: false,
+        is_exact_number: sqlite_kind(&found.kind) == Kind::Int,
+        sql_type: found.kind,
     });
     Ok(Table {
-        schema: None,
         columns: columns.collect(),
         inserts: takes_rows,
         updates: takes_rows,
         deletes: takes_rows,
         unique,
-        has_unnamed_unique: false,
         ..Table::default()
     })
 }
@@ -126,10 +135,7 @@ pub(super) fn execute(
             let first = keys.split(", ").next().unwrap_or_default();
             return format!(" ON CONFLICT ({keys}) DO UPDATE SET {first} = {first}");
         }
-        let set: Vec<_> = values
-            .iter()
-            .map(|name| format!("{name} = excluded.{name}"))
-            .collect();
+        let set = SYNTAX.assignments(values, |name| format!("excluded.{name}"));
         format!(" ON CONFLICT ({keys}) DO UPDATE SET {}", set.join(", "))
     });
     write_in_parts(connection, &template, plan, rows, &LIMITS)

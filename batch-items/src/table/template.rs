@@ -169,6 +169,28 @@ pub(super) struct StatementSyntax {
     pub(super) values: &'static str,
     /// Returns the type for the cast of a key, so that it is compared exactly.
     pub(super) key_cast: fn(&Column) -> Option<String>,
+    /// Returns the texts around a value that is added to a column, from the name of the column.
+    pub(super) add: fn(&str) -> (String, String),
+}
+
+/// A column that an upsert sets.
+pub(super) struct Assigned {
+    name: String,
+    is_added: bool,
+}
+
+impl StatementSyntax {
+    /// Returns the assignments of an upsert. `new` returns the new value of a column, from its name.
+    pub(super) fn assignments(&self, columns: &[Assigned], new: impl Fn(&str) -> String) -> Vec<String> {
+        let assignment = |Assigned { name, is_added }: &Assigned| match is_added {
+            true => {
+                let (before, after) = (self.add)(name);
+                format!("{name} = {before}{}{after}", new(name))
+            }
+            false => format!("{name} = {}", new(name)),
+        };
+        columns.iter().map(assignment).collect()
+    }
 }
 
 /// Returns the statement of a plan. `upsert` returns its end, from the names of the key and of the other columns.
@@ -176,7 +198,7 @@ pub(super) fn template(
     plan: &Plan,
     kinds: &[Kind],
     syntax: &StatementSyntax,
-    upsert: impl FnOnce(&str, &[String]) -> String,
+    upsert: impl FnOnce(&str, &[Assigned]) -> String,
 ) -> Template {
     let quote = syntax.quote;
     let table = quoted_table(&plan.table, quote);
@@ -184,7 +206,6 @@ pub(super) fn template(
         let index = plan.columns.iter().position(|other| other.field == column.field);
         (column.field, kinds[index.unwrap_or(0)])
     };
-    let name = |column: &Column| quoted(&column.name, quote);
     match plan.mode {
         WriteMode::Insert | WriteMode::Upsert => Template {
             head: format!(
@@ -197,7 +218,11 @@ pub(super) fn template(
             between: ", ",
             tail: match plan.mode {
                 WriteMode::Upsert => {
-                    let values: Vec<_> = plan.values().map(name).collect();
+                    let assigned = plan.values().map(|column| Assigned {
+                        name: quoted(&column.name, quote),
+                        is_added: column.is_added,
+                    });
+                    let values: Vec<_> = assigned.collect();
                     upsert(&quoted_list(plan.keys(), quote), &values)
                 }
                 _ => String::new(),
@@ -257,7 +282,15 @@ pub(super) fn update(
     let (mut row, mut text) = (Vec::new(), format!("{} {table} SET ", syntax.update));
     for (index, column) in plan.values().enumerate() {
         let before = if index == 0 { "" } else { ", " };
-        push_value(&mut row, &mut text, &format!("{before}{} = ", name(column)), None);
+        let name = name(column);
+        if column.is_added {
+            let (start, end) = (syntax.add)(&name);
+            let cast = (syntax.key_cast)(column);
+            push_value(&mut row, &mut text, &format!("{before}{name} = {start}"), cast);
+            text.push_str(&end);
+        } else {
+            push_value(&mut row, &mut text, &format!("{before}{name} = "), None);
+        }
     }
     for (index, column) in plan.keys().enumerate() {
         let before = if index == 0 { " WHERE " } else { " AND " };

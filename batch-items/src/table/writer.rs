@@ -37,12 +37,13 @@ use crate::rows::Rows;
 /// | `columns` | all | the fields that are written, by name, separated by commas; `note?` is a field that items may lack |
 /// | `mode` | `insert` | `insert`, `upsert`, `update` or `delete` |
 /// | `key` | none | the columns of the key, separated by commas, for all modes but `insert`; `upsert` needs a unique index of exactly these columns |
+/// | `add` | none | the columns of `upsert` and `update` whose values are added to the values of the table, where null counts as 0 |
 /// | `rows.affected` | `check` | whether each item must insert, update or delete exactly one row; `ignore` accepts any number |
 ///
 /// Each chunk is written with as few statements as possible, which are prepared once: one with an array for each column on
 /// PostgreSQL, or `COPY` for 3,000 rows and more in a call, and some with many rows on SQLite and MySQL. Updates and deletes by a key that
 /// contains no unique index are one statement for each row, whose count is checked. If items have the same key, the
-/// last one counts, wherever a chunk ends. A row that collides with a unique index other than the key's, and null in a column of the
+/// last one counts, wherever a chunk ends; in a column of `add` all are added. A row that collides with a unique index other than the key's, and null in a column of the
 /// key, are a [`ConstraintViolation`](crate::ConstraintViolation), on every database.
 ///
 /// When the writer opens, it asks the catalogue of the database: a table that does not exist, takes no row, lacks a column, or needs
@@ -81,6 +82,8 @@ pub struct TableItemWriter<T, D = Catalogue> {
     mode: WriteMode,
     #[batch_property(name = "key")]
     key: Vec<String>,
+    #[batch_property(name = "add")]
+    add: Vec<String>,
     #[batch_property(name = "rows.affected", value = "check")]
     rows_affected: RowsAffected,
     #[batch_artifact]
@@ -194,8 +197,8 @@ impl<T: Serialize + Send + 'static, D: TableDatabase> TableItemWriter<T, D> {
         let Some(plan) = &self.plan else { return Ok(()) };
         let converted = plan.convert(&mut self.rows);
         let kinds = converted.map_err(|(index, cause)| self.bad_item(index, cause))?;
-        if let Some(column) = plan.null_key(&self.rows) {
-            return Err(TableError::null_key(self.action(), &column.name));
+        if let Some(column) = plan.null_column(&self.rows) {
+            return Err(TableError::null_column(self.action(), column));
         }
         match self.database.execute(tx, plan, &kinds, &self.rows) {
             Ok(changed) => self.check_rows(changed),
@@ -231,6 +234,7 @@ impl<T: Serialize + Send + 'static, D: TableDatabase> TableItemWriter<T, D> {
         Settings {
             table: &self.table.0,
             key: &self.key,
+            add: &self.add,
             mode: self.mode,
             rows_affected: self.rows_affected,
         }
@@ -251,7 +255,28 @@ impl<T: Serialize + Send + 'static, D: TableDatabase> TableItemWriter<T, D> {
                 .wrong(format!("the table was changed while the step runs: {cause}"))
                 .into();
         }
-        TableError::of_statement(self.action(), error)
+        let key = error
+            .key
+            .clone()
+            .or_else(|| self.key_of_sqlite(&error.cause.to_string()));
+        TableError::of_statement(self.action(), StatementError { key, ..error })
+    }
+
+    /// Returns the values of the columns that SQLite names, but not their values, if only one row can be meant.
+    fn key_of_sqlite(&self, message: &str) -> Option<String> {
+        let columns = message.strip_prefix("UNIQUE constraint failed: ")?;
+        if self.rows.len() != 1 {
+            return None;
+        }
+        let plan = self.plan.as_ref()?;
+        let mut scratch = String::new();
+        let value = |column: &str| {
+            let name = column.rsplit('.').next()?;
+            let written = plan.columns.iter().find(|written| written.name == name)?;
+            Some(self.rows.shown(0, written.field, &mut scratch).to_owned())
+        };
+        let values: Vec<String> = columns.split(", ").map(value).collect::<Option<_>>()?;
+        Some(format!("({})", values.join(", ")))
     }
 
     /// Returns the table, and the fields if only the first record has shown them. The rows are committed together with the checkpoint.

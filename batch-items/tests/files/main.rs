@@ -14,6 +14,7 @@ mod grouping;
 mod happenings;
 #[cfg(feature = "object-store")]
 mod http_input;
+mod lookup;
 mod names;
 mod output;
 mod own_format;

@@ -467,3 +467,45 @@ fn files_are_read_in_the_order_of_names_or_changes() {
         assert_eq!(stage.read("out.txt"), expected, "{order}");
     }
 }
+
+/// Records of a file with another delimiter would have one value each.
+///
+/// Spec: INPUT-27
+#[test]
+fn a_header_with_another_delimiter_fails_the_step() {
+    let read = |properties: &str, content: &str| {
+        let chunk = "reader=\"csvRecordReader\" writer=\"recordCsvWriter\"";
+        let files = "resource@reader=${dir}/in.csv\noutput@writer=${dir}/out.csv";
+        let stage = Stage::new(chunk, &format!("{files}\n{properties}"));
+        stage.write("in.csv", content);
+        stage
+    };
+    for (properties, content, delimiter) in [
+        (
+            "",
+            "number;cents\n1;5\n",
+            "if `;` separates the columns, set `delimiter` to it",
+        ),
+        (
+            "",
+            "number\tcents\n1\t5\n",
+            "if a tab separates the columns, set `delimiter` to `tab`",
+        ),
+        (
+            "delimiter@reader=;",
+            "number,cents\n1,5\n",
+            "if `,` separates the columns, set `delimiter` to it",
+        ),
+    ] {
+        let error = read(properties, content).fails();
+        assert!(
+            error.contains(delimiter) && error.contains("has one column"),
+            "{error}"
+        );
+    }
+    let single = read("", "number\n1\n");
+    single.completes();
+    let meant = read("strict@reader=false", "\"a;b\"\n1\n");
+    meant.completes();
+    assert_eq!(meant.read("out.csv"), "a;b\n1\n");
+}

@@ -6,7 +6,7 @@ use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::str::FromStr;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use batch_xml::{Dialect, ValueSource};
 
@@ -73,7 +73,7 @@ use crate::secret::Secrets;
 #[doc(inline)]
 pub use batch_macros::BatchArtifact;
 
-/// A type that the runtime can create. Only `#[derive(BatchArtifact)]` implements it.
+/// A type that the runtime can create. Only `#[derive(BatchArtifact)]` implements it, and a `Mutex` around such a type.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a batch artifact",
     label = "the runtime cannot construct this type",
@@ -105,6 +105,33 @@ pub trait BatchArtifact: Sized + 'static {
 
     /// Returns the `#[batch_context]` fields, nested artifacts included.
     fn contexts() -> Vec<ContextInfo>;
+}
+
+/// A nested artifact that is changed through a shared reference, such as one that is read at its first use.
+impl<A: BatchArtifact> BatchArtifact for Mutex<A> {
+    fn inject(scope: &InjectionScope<'_>) -> Result<Self, InjectError> {
+        A::inject(scope).map(Self::new)
+    }
+
+    fn set_properties(&mut self, scope: &InjectionScope<'_>) -> Result<(), InjectError> {
+        inner(self).set_properties(scope)
+    }
+
+    fn bind_contexts(&mut self, contexts: &ContextScope) -> Result<(), InjectError> {
+        inner(self).bind_contexts(contexts)
+    }
+
+    fn properties() -> Vec<PropertyInfo> {
+        A::properties()
+    }
+
+    fn contexts() -> Vec<ContextInfo> {
+        A::contexts()
+    }
+}
+
+fn inner<A>(artifact: &mut Mutex<A>) -> &mut A {
+    artifact.get_mut().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// A `#[batch_property]` field, as the loader checks it before anything runs.

@@ -284,16 +284,32 @@ fn invalid(
         PropertySource::Xml(_) => String::new(),
         other => format!(" (from {other})"),
     };
-    let message = format!(
-        "invalid value {text:?} for property `{}`{given}: expected `{}`",
-        info.name,
-        short_type_name(info.type_name)
-    );
+    let invalid = format!("invalid value {text:?} for property `{}`{given}", info.name);
     let span = value.map_or(&artifact.name.span, |value| &value.span);
+    // The types and places of a library mean nothing to the author of a job file.
+    if registration.is_ready_made() {
+        let expected = match words(info.type_name) {
+            Some(words) => format!(": expected {words}"),
+            None => String::new(),
+        };
+        return Diagnostic::error(PROPERTY_VALUE, invalid + &expected, span.clone());
+    }
+    let message = format!("{invalid}: expected `{}`", short_type_name(info.type_name));
     Diagnostic::error(PROPERTY_VALUE, message, span.clone()).help(format!(
         "field `{}` of `{}`, {}",
         info.field,
         registration.class,
         registration.place()
     ))
+}
+
+/// Returns a type of Rust in words; `None` if its own message has to suffice.
+fn words(type_name: &str) -> Option<&'static str> {
+    match type_name {
+        "bool" => Some("`true` or `false`"),
+        "u8" | "u16" | "u32" | "u64" | "usize" => Some("an integer that is not negative"),
+        "i8" | "i16" | "i32" | "i64" | "isize" => Some("an integer"),
+        "f32" | "f64" => Some("a number"),
+        _ => None,
+    }
 }

@@ -93,7 +93,8 @@ impl RepositoryError {
                 if DatabaseKind::named_in(url) == Some(DatabaseKind::Sqlite) =>
             {
                 let text = source.to_string().to_lowercase();
-                match text.contains("is full") || text.contains("locked") || text.contains("busy") {
+                let is_temporary = ["is full", "no space left", "locked", "busy"];
+                match is_temporary.iter().any(|part| text.contains(part)) {
                     true => ErrorClass::Resource,
                     // A file that cannot be opened is the wrong one.
                     false => ErrorClass::Definition,

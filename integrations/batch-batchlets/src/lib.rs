@@ -15,6 +15,7 @@
 //! | `httpCall` | calls a service by HTTP (`HttpCall`); needs the feature `http` |
 //!
 //! Durations in their properties are `500ms`, `90s`, `10m`, `2h`, `1d`, or a number of seconds.
+#![cfg_attr(docsrs, feature(doc_cfg))]
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
 mod cancel;

@@ -28,6 +28,7 @@
 //! | `object-store` | files in object stores, as of `batch-items` |
 //! | `sqlite` (default), `postgres`, `mysql` | the databases, as of `batch-runtime` |
 
+#![cfg_attr(docsrs, feature(doc_cfg))]
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
 #[cfg(any(test, fuzzing))]

@@ -24,6 +24,7 @@
 //! The pages work without JavaScript, which only refreshes them. They show the executions of every process and host on the repository,
 //! Spring Batch's included. A job that is launched here runs in this process, or on a worker.
 // Spec: CON-01 to CON-15
+#![cfg_attr(docsrs, feature(doc_cfg))]
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
 mod access;

@@ -71,7 +71,9 @@ pub enum StartError {
     )]
     Open(SocketAddr),
     /// The address cannot be used.
-    #[error("cannot serve the console at {address}: {source}")]
+    #[error(
+        "cannot serve the console at {address}: {source}; choose another port, or stop the program that uses it"
+    )]
     Bind {
         /// The address.
         address: SocketAddr,

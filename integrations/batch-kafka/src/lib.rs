@@ -5,9 +5,9 @@
 //! guide has a page about [queues](https://github.com/batch-runtime/batch-runtime/blob/main/docs/guide/queues.md). In Job XML alone there are
 //! `kafkaRecordReader`, `recordKafkaWriter` and `kafkaPartitions`, once the program names this crate: `use batch_kafka as _;`.
 
+#![cfg_attr(docsrs, feature(doc_cfg))]
 // `rdkafka` 0.39 does not return the id of a topic, so a restart could not tell that the topic was deleted and created again
 // (`checkpoints::a_queue_that_is_created_again_is_noticed` fails). Try again when it exposes `rd_kafka_DescribeTopics`.
-
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
 mod address;

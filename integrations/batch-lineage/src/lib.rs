@@ -43,6 +43,7 @@
 //! that do not fit are lost. A request is repeated up to three times; a server that cannot be reached is one warning
 //! until it responds again.
 // Spec: LIN-01 to LIN-11
+#![cfg_attr(docsrs, feature(doc_cfg))]
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
 mod config;

@@ -20,6 +20,7 @@
 //! queue of workers, whose tickets expire after 7 days. With a [prefix](NatsTransport::connect) it has another name, so that several
 //! repositories can share a server.
 
+#![cfg_attr(docsrs, feature(doc_cfg))]
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
 mod address;

@@ -13,6 +13,7 @@
 //!
 //! The command line of `batch-cli` with the feature `notify` configures them by `[notify]` in `batch.toml`.
 
+#![cfg_attr(docsrs, feature(doc_cfg))]
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
 mod command;

@@ -9,6 +9,7 @@
 //! The property `database` is a connection string such as `odbc:DSN=erp;UID=batch;PWD=secret`, or the name of one in the table
 //! `[databases]` of `batch.toml`. A program links the driver manager of the system: unixODBC, iODBC or the ODBC of Windows.
 
+#![cfg_attr(docsrs, feature(doc_cfg))]
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
 mod columns;

@@ -271,6 +271,7 @@ mod tests {
             needs_value: false,
             is_computed: false,
             is_distinct: false,
+            is_exact_number: false,
         };
         Table {
             columns: ["ID", "PART", "NAME", "CENTS"].map(column).to_vec(),
@@ -296,6 +297,7 @@ mod tests {
                 WriteMode::Delete,
             ] {
                 let settings = Settings {
+                    add: &[],
                     table: "LEDGER.POSTING",
                     key: &["ID".to_owned(), "PART".to_owned()],
                     mode,

@@ -283,6 +283,8 @@ fn describe(connection: &OdbcConnection, table: &str) -> Result<(Table, Vec<(Str
             needs_value: false,
             is_computed: false,
             is_distinct: false,
+            // Drivers convert parameters in expressions by rules of their own.
+            is_exact_number: false,
         });
         types.push((name, data_type));
     }

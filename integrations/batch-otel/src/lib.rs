@@ -42,6 +42,7 @@
 //! `OTEL_BLRP_MAX_QUEUE_SIZE`); records that do not fit are dropped. A collector that cannot be reached is logged once as a warning, until
 //! it can be reached again.
 // Spec: OTEL-01 to OTEL-10
+#![cfg_attr(docsrs, feature(doc_cfg))]
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
 mod attributes;

@@ -3,6 +3,7 @@
 //! A writer returns the destination from its `#[destination]` method, and `#[write_items]` takes the transaction. The features `postgres`,
 //! `mysql` and `sqlite` enable the databases.
 //!
+#![cfg_attr(docsrs, feature(doc_cfg))]
 #![cfg_attr(feature = "postgres", doc = "```")]
 #![cfg_attr(not(feature = "postgres"), doc = "```ignore")]
 //! use batch_runtime::prelude::*;

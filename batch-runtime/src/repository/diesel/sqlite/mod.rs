@@ -55,9 +55,15 @@ pub(super) fn open(
     config: RepositoryConfig,
 ) -> Result<DieselRepository<Db>> {
     let database = SqliteDatabase::from_url(url)?;
-    if let Some(file) = &database.file {
-        // SQLite reports the reason if that fails.
-        let _ = file.create();
+    if let Some(Err(error)) = database.file.as_ref().map(|file| file.create())
+        // SQLite's message has a hint for a folder that does not exist, but no reason.
+        && error.kind() != io::ErrorKind::NotFound
+    {
+        return Err(RepositoryError::Connect {
+            url: database.url,
+            source: error.into(),
+            hint: " (the file cannot be created)",
+        });
     }
     let mut connection = Session::new(database.connect_unchanged()?, settings);
     let unusable = |problem: Failure| RepositoryError::Schema {

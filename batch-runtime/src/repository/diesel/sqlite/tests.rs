@@ -138,6 +138,24 @@ fn looking_for_a_repository_waits_for_the_file_lock() {
     );
 }
 
+/// The reason is that of the operating system, which SQLite does not report.
+// Spec: REPO-06
+#[test]
+#[cfg(unix)]
+fn a_file_that_cannot_be_created_has_its_reason() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("file"), "").unwrap();
+    let url = format!("sqlite://{}/batch.db", folder.path().join("file").display());
+    let opened = open(
+        &url,
+        SessionSettings::default(),
+        RepositoryConfig::with_lease(LONG),
+    );
+    let error = opened.err().unwrap().to_string();
+    assert!(error.contains("Not a directory"), "{error}");
+    assert!(error.ends_with("(the file cannot be created)"), "{error}");
+}
+
 /// A file that was moved away is neither replaced by an empty one nor confused with another one that takes its place.
 // Spec: REPO-06
 #[test]

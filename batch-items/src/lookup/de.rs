@@ -1,0 +1,331 @@
+//! Keys and values of look-ups from records. A text becomes a number or a boolean as in the readers of text; other values keep their type.
+
+use serde::de::value::BorrowedStrDeserializer;
+use serde::de::{DeserializeOwned, DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visitor};
+use serde::forward_to_deserialize_any;
+
+use crate::record::{Record, Value};
+use crate::rows::{RowError, TextValue};
+
+/// Returns the key of a record. Fails with the cause.
+pub(super) fn key_of<K: DeserializeOwned>(record: &Record, columns: &[String]) -> Result<K, String> {
+    let mut values = Vec::with_capacity(columns.len());
+    for column in columns {
+        match record.get(column) {
+            None => return Err(format!("there is no column `{column}`, which `key` names")),
+            Some(Value::Null) => return Err(format!("the column `{column}` of the key is empty")),
+            Some(value) => values.push((column.as_str(), value)),
+        }
+    }
+    let key = match values.as_slice() {
+        [(name, value)] => K::deserialize(Field(value)).map_err(|error| format!("column `{name}`: {error}")),
+        several => K::deserialize(Fields(several.iter().copied(), None)).map_err(|error| error.to_string()),
+    };
+    key.map_err(|cause| format!("the key cannot be read: {cause}"))
+}
+
+/// Returns the value of a record. Fails with the cause.
+pub(super) fn value_of<V: DeserializeOwned>(record: &Record, key: &[String]) -> Result<V, String> {
+    V::deserialize(Row { record, key }).map_err(|error| error.to_string())
+}
+
+/// A record as a struct, or as its only value beside the key.
+struct Row<'r> {
+    record: &'r Record,
+    key: &'r [String],
+}
+
+impl<'r> Row<'r> {
+    fn only(&self) -> Result<Field<'r>, RowError> {
+        let is_key = |name: &str| self.key.iter().any(|key| key == name);
+        let mut others = self.record.iter().filter(|(name, _)| !is_key(name));
+        match (others.next(), others.next()) {
+            (Some((_, value)), None) => Ok(Field(value)),
+            _ => Err(Error::custom(
+                "a value that is not a struct needs exactly one column beside the key",
+            )),
+        }
+    }
+}
+
+macro_rules! only {
+    ($($method:ident)*) => {$(
+        fn $method<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, RowError> {
+            self.only()?.$method(visitor)
+        }
+    )*};
+}
+
+impl<'de> Deserializer<'de> for Row<'de> {
+    type Error = RowError;
+
+    only! {
+        deserialize_bool deserialize_i8 deserialize_i16 deserialize_i32 deserialize_i64 deserialize_i128 deserialize_u8 deserialize_u16
+        deserialize_u32 deserialize_u64 deserialize_u128 deserialize_f32 deserialize_f64 deserialize_char deserialize_str
+        deserialize_string deserialize_bytes deserialize_byte_buf deserialize_option deserialize_identifier
+    }
+
+    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, RowError> {
+        visitor.visit_map(Fields(self.record.iter(), None))
+    }
+
+    fn deserialize_enum<V: Visitor<'de>>(
+        self,
+        name: &'static str,
+        variants: &'static [&'static str],
+        visitor: V,
+    ) -> Result<V::Value, RowError> {
+        self.only()?.deserialize_enum(name, variants, visitor)
+    }
+
+    fn deserialize_newtype_struct<V: Visitor<'de>>(
+        self,
+        _: &'static str,
+        visitor: V,
+    ) -> Result<V::Value, RowError> {
+        visitor.visit_newtype_struct(self)
+    }
+
+    forward_to_deserialize_any! { unit unit_struct seq tuple tuple_struct map struct ignored_any }
+}
+
+/// The names and values of a record, with the value whose name was read last.
+struct Fields<'r, I>(I, Option<(&'r str, &'r Value)>);
+
+impl<'de, I: Iterator<Item = (&'de str, &'de Value)>> MapAccess<'de> for Fields<'de, I> {
+    type Error = RowError;
+
+    fn next_key_seed<K: DeserializeSeed<'de>>(&mut self, seed: K) -> Result<Option<K::Value>, RowError> {
+        self.1 = self.0.next();
+        let Some((name, _)) = self.1 else { return Ok(None) };
+        seed.deserialize(BorrowedStrDeserializer::new(name)).map(Some)
+    }
+
+    fn next_value_seed<S: DeserializeSeed<'de>>(&mut self, seed: S) -> Result<S::Value, RowError> {
+        let (name, value) = self.1.unwrap_or(("", &Value::Null));
+        let named = |error| Error::custom(format_args!("column `{name}`: {error}"));
+        seed.deserialize(Field(value))
+            .map_err(|error: RowError| named(error))
+    }
+}
+
+impl<'de, I: Iterator<Item = (&'de str, &'de Value)>> SeqAccess<'de> for Fields<'de, I> {
+    type Error = RowError;
+
+    fn next_element_seed<S: DeserializeSeed<'de>>(&mut self, seed: S) -> Result<Option<S::Value>, RowError> {
+        let Some((name, value)) = self.0.next() else {
+            return Ok(None);
+        };
+        let named = |error| Error::custom(format_args!("column `{name}`: {error}"));
+        seed.deserialize(Field(value))
+            .map(Some)
+            .map_err(|error: RowError| named(error))
+    }
+}
+
+impl<'de, I: Iterator<Item = (&'de str, &'de Value)>> Deserializer<'de> for Fields<'de, I> {
+    type Error = RowError;
+
+    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, RowError> {
+        visitor.visit_seq(self)
+    }
+
+    forward_to_deserialize_any! {
+        bool i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 f32 f64 char str string bytes byte_buf option unit unit_struct newtype_struct seq tuple
+        tuple_struct map struct enum identifier ignored_any
+    }
+}
+
+/// A value of a record.
+#[derive(Clone, Copy)]
+struct Field<'r>(&'r Value);
+
+impl<'r> Field<'r> {
+    fn text(self) -> Option<TextValue<'r>> {
+        match self.0 {
+            Value::Text(text) | Value::Decimal(text) => Some(TextValue(text)),
+            _ => None,
+        }
+    }
+
+    /// Calls the visitor with the value as its type.
+    fn typed<V: Visitor<'r>>(self, visitor: V) -> Result<V::Value, RowError> {
+        match self.0 {
+            Value::Null => Err(Error::custom("it is empty; the type `Option` accepts that")),
+            Value::Bool(value) => visitor.visit_bool(*value),
+            Value::Int(value) => visitor.visit_i64(*value),
+            Value::Float(value) => visitor.visit_f64(*value),
+            Value::Decimal(text) | Value::Text(text) => visitor.visit_borrowed_str(text),
+            Value::Json(json) => serde_json::Deserializer::from_str(json)
+                .deserialize_any(visitor)
+                .map_err(Error::custom),
+            Value::Bytes(bytes) => visitor.visit_borrowed_bytes(bytes),
+        }
+    }
+}
+
+macro_rules! text_or_typed {
+    ($($method:ident)*) => {$(
+        fn $method<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, RowError> {
+            match self.text() {
+                Some(text) => text.$method(visitor),
+                None => self.typed(visitor),
+            }
+        }
+    )*};
+}
+
+impl<'de> Deserializer<'de> for Field<'de> {
+    type Error = RowError;
+
+    text_or_typed! {
+        deserialize_any deserialize_bool deserialize_i8 deserialize_i16 deserialize_i32 deserialize_i64 deserialize_i128 deserialize_u8
+        deserialize_u16 deserialize_u32 deserialize_u64 deserialize_u128 deserialize_f32 deserialize_f64 deserialize_char deserialize_str
+        deserialize_string deserialize_bytes deserialize_byte_buf deserialize_identifier deserialize_seq deserialize_map
+    }
+
+    fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, RowError> {
+        match self.0 {
+            Value::Null => visitor.visit_none(),
+            _ => visitor.visit_some(self),
+        }
+    }
+
+    fn deserialize_newtype_struct<V: Visitor<'de>>(
+        self,
+        _: &'static str,
+        visitor: V,
+    ) -> Result<V::Value, RowError> {
+        visitor.visit_newtype_struct(self)
+    }
+
+    fn deserialize_enum<V: Visitor<'de>>(
+        self,
+        name: &'static str,
+        variants: &'static [&'static str],
+        visitor: V,
+    ) -> Result<V::Value, RowError> {
+        match self.text() {
+            Some(text) => text.deserialize_enum(name, variants, visitor),
+            None => self.typed(visitor),
+        }
+    }
+
+    fn deserialize_ignored_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, RowError> {
+        visitor.visit_unit()
+    }
+
+    fn deserialize_tuple<V: Visitor<'de>>(self, _: usize, visitor: V) -> Result<V::Value, RowError> {
+        self.deserialize_seq(visitor)
+    }
+
+    fn deserialize_struct<V: Visitor<'de>>(
+        self,
+        _: &'static str,
+        _: &'static [&'static str],
+        visitor: V,
+    ) -> Result<V::Value, RowError> {
+        self.deserialize_map(visitor)
+    }
+
+    forward_to_deserialize_any! { unit unit_struct tuple_struct }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use serde::Deserialize;
+
+    use super::*;
+
+    #[derive(Debug, Deserialize, PartialEq)]
+    struct Account {
+        customer: String,
+        branch: Option<u16>,
+        blocked: bool,
+    }
+
+    fn record(values: &[(&str, Value)]) -> Record {
+        let mut record = Record::new();
+        for (name, value) in values {
+            record.set(name, value.clone());
+        }
+        record
+    }
+
+    fn columns(names: &[&str]) -> Vec<String> {
+        names.iter().map(|name| (*name).to_owned()).collect()
+    }
+
+    // Spec: ITEM-LOOKUP-01
+    #[test]
+    fn texts_and_typed_values_are_read_alike() {
+        let text = record(&[
+            ("account", "7".into()),
+            ("customer", "Ada".into()),
+            ("branch", "12".into()),
+            ("blocked", "false".into()),
+        ]);
+        let typed = record(&[
+            ("account", 7.into()),
+            ("customer", "Ada".into()),
+            ("branch", 12.into()),
+            ("blocked", false.into()),
+        ]);
+        let expected = Account {
+            customer: "Ada".to_owned(),
+            branch: Some(12),
+            blocked: false,
+        };
+        for record in [text, typed] {
+            assert_eq!(key_of::<u32>(&record, &columns(&["account"])), Ok(7));
+            let key = key_of::<(u32, String)>(&record, &columns(&["account", "customer"]));
+            assert_eq!(key, Ok((7, "Ada".to_owned())));
+            assert_eq!(
+                value_of::<Account>(&record, &columns(&["account"])).as_ref(),
+                Ok(&expected)
+            );
+            let map = value_of::<BTreeMap<String, Value>>(&record, &columns(&["account"])).unwrap();
+            assert_eq!(map["customer"], "Ada".into());
+        }
+    }
+
+    // Spec: ITEM-LOOKUP-01
+    #[test]
+    fn the_only_other_column_is_a_value() {
+        let rate = record(&[("currency", "USD".into()), ("rate", "1.25".into())]);
+        assert_eq!(value_of::<f64>(&rate, &columns(&["currency"])), Ok(1.25));
+        let error = value_of::<f64>(&rate, &columns(&["other"])).unwrap_err();
+        assert_eq!(
+            error,
+            "a value that is not a struct needs exactly one column beside the key"
+        );
+    }
+
+    // Spec: ITEM-LOOKUP-01
+    #[test]
+    fn what_cannot_be_read_is_named() {
+        let row = record(&[
+            ("account", Value::Null),
+            ("customer", Value::Null),
+            ("branch", "x".into()),
+            ("blocked", false.into()),
+        ]);
+        let errors = [
+            key_of::<u32>(&row, &columns(&["account"])).unwrap_err(),
+            key_of::<u32>(&row, &columns(&["branch"])).unwrap_err(),
+            key_of::<u32>(&row, &columns(&["number"])).unwrap_err(),
+            value_of::<Account>(&row, &columns(&["account"])).unwrap_err(),
+        ];
+        assert_eq!(
+            errors,
+            [
+                "the column `account` of the key is empty",
+                "the key cannot be read: column `branch`: expected u32",
+                "there is no column `number`, which `key` names",
+                "column `customer`: it is empty; the type `Option` accepts that",
+            ]
+        );
+    }
+}

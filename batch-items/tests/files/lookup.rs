@@ -1,0 +1,189 @@
+//! Look-ups of processors.
+
+use batch_items::prelude::*;
+use batch_runtime::BatchStatus;
+use batch_runtime::prelude::*;
+use serde::Deserialize;
+
+use crate::stage::Stage;
+
+#[derive(Clone, Deserialize)]
+struct Account {
+    owner: String,
+    #[serde(default)]
+    limit: Option<i64>,
+}
+
+/// Adds the owner of the account.
+#[item_processor("withOwner")]
+fn with_owner(
+    mut item: Record,
+    #[batch_artifact(prefix = "accounts.")] accounts: &Lookup<i64, Account>,
+) -> Result<Option<Record>, BatchError> {
+    let number = item.get("account").and_then(Value::as_i64).unwrap_or_default();
+    let account = accounts.require(&number)?;
+    item.set("owner", account.owner.as_str());
+    item.set("limit", account.limit);
+    Ok(Some(item))
+}
+
+/// The same from a table, all rows at once.
+#[item_processor("withOwnerOfTable")]
+fn with_owner_of_table(
+    mut item: Record,
+    #[batch_artifact(prefix = "accounts.")] accounts: &Lookup<i64, Account, QueryItemReader<Record>>,
+) -> Result<Option<Record>, BatchError> {
+    let number = item.get("account").and_then(Value::as_i64).unwrap_or_default();
+    let account = accounts.get(&number)?;
+    item.set("owner", account.map(|account| account.owner.clone()));
+    Ok(Some(item))
+}
+
+/// The same, by one question for each account.
+#[item_processor("withOwnerByKey")]
+fn with_owner_by_key(
+    mut item: Record,
+    #[batch_artifact(prefix = "accounts.")] accounts: &KeyLookup<Account>,
+) -> Result<Option<Record>, BatchError> {
+    let account = accounts.require(item.get("account").cloned().unwrap_or_default())?;
+    item.set("owner", account.owner);
+    Ok(Some(item))
+}
+
+fn stage(processor: &str, properties: &str) -> Stage {
+    let chunk = format!(
+        "reader=\"csvRecordReader\" processor=\"{processor}\" writer=\"recordCsvWriter\" commit-interval=\"2\" skip-limit=\"100\""
+    );
+    let properties = format!("resource@reader=${{dir}}/in.csv\noutput@writer=${{dir}}/out.csv\n{properties}");
+    let skipped =
+        "<skippable-exception-classes><include class=\"java.lang.Exception\"/></skippable-exception-classes>";
+    let stage = Stage::after_step("nothing", &chunk, &properties, skipped);
+    stage.write("in.csv", "id,account\n1,7\n2,8\n3,7\n4,9\n5,8\n");
+    stage
+}
+
+fn of_file(accounts: &str) -> Stage {
+    let stage = stage(
+        "withOwner",
+        "accounts.resource=${dir}/accounts.csv\naccounts.key=account",
+    );
+    stage.write("accounts.csv", accounts);
+    stage
+}
+
+fn of_table(processor: &str, query: &str) -> Stage {
+    let stage = stage(
+        processor,
+        &format!("accounts.key=account\naccounts.query={query}"),
+    );
+    stage.execute("CREATE TABLE account (account INTEGER, owner TEXT, number TEXT); INSERT INTO account VALUES (7, 'Ada', '7'), (8, 'Grace', '8'), (10, 'a', 'x'), (11, 'b', 'x')");
+    stage
+}
+
+/// Spec: ITEM-LOOKUP-01
+#[test]
+fn items_get_the_row_of_a_file_with_their_key() {
+    let stage = of_file("limit,account,owner\n5,7,Ada\n,8,Grace\n");
+    let ended = stage.start(());
+    assert_eq!(
+        (ended.status, ended.skips),
+        (BatchStatus::Completed, 1),
+        "{ended:?}"
+    );
+    assert_eq!(
+        stage.read("out.csv"),
+        "id,account,owner,limit\n1,7,Ada,5\n2,8,Grace,\n3,7,Ada,5\n5,8,Grace,\n"
+    );
+}
+
+/// Spec: ITEM-LOOKUP-01, ITEM-LOOKUP-02
+#[test]
+fn items_get_the_row_of_a_table_with_their_key() {
+    let query = "SELECT account, owner FROM account WHERE account < 10";
+    let stage = of_table("withOwnerOfTable", query);
+    assert_eq!(stage.start(()).status, BatchStatus::Completed);
+    assert_eq!(
+        stage.read("out.csv"),
+        "id,account,owner\n1,7,Ada\n2,8,Grace\n3,7,Ada\n4,9,\n5,8,Grace\n"
+    );
+    let stage = of_table("withOwnerByKey", "SELECT number AS account, owner FROM account");
+    let ended = stage.start(());
+    assert_eq!(
+        (ended.status, ended.skips),
+        (BatchStatus::Completed, 1),
+        "{ended:?}"
+    );
+    assert_eq!(
+        stage.read("out.csv"),
+        "id,account,owner\n1,7,Ada\n2,8,Grace\n3,7,Ada\n5,8,Grace\n"
+    );
+}
+
+/// A source that cannot be read, or has a row that is not one, fails the step although it skips everything.
+///
+/// Spec: ITEM-LOOKUP-01
+#[test]
+fn a_wrong_source_fails_the_step_whatever_it_skips() {
+    let check = |stage: Stage, message: &str| {
+        let ended = stage.start(());
+        assert_eq!(ended.status, BatchStatus::Failed, "{message}: {ended:?}");
+        assert!(ended.message.contains(message), "{message}: {}", ended.message);
+        assert_eq!(ended.skips, 0, "{message}");
+    };
+    for (accounts, message) in [
+        (
+            "account,owner\n7,Ada\n8,Grace\n7,Eve\n",
+            "an earlier row has the key 7, too",
+        ),
+        (
+            "account,owner\n7,Ada\n,Grace\n",
+            "the column `account` of the key is empty",
+        ),
+        (
+            "account,owner\nseven,Ada\n",
+            "the key cannot be read: column `account`: expected i64",
+        ),
+        (
+            "account,owner\n7,\n",
+            "column `owner`: it is empty; the type `Option` accepts that",
+        ),
+        ("account,name\n7,Ada\n", "there is no field `owner`"),
+        (
+            "number,owner\n7,Ada\n",
+            "there is no column `account`, which `key` names",
+        ),
+        ("account,owner\n7,\"Ada\n", "accounts.csv"),
+    ] {
+        check(of_file(accounts), message);
+    }
+    let missing = stage(
+        "withOwner",
+        "accounts.resource=${dir}/none.csv\naccounts.key=account",
+    );
+    check(missing, "none.csv");
+    check(
+        of_table("withOwnerByKey", "SELECT nothing FROM account"),
+        "nothing",
+    );
+    check(of_table("withOwnerByKey", "SELECT owner FROM account"), "account");
+    check(
+        of_table("withOwnerOfTable", "SELECT owner FROM account"),
+        "account",
+    );
+}
+
+/// Two rows with one key are an error of the item that asks.
+///
+/// Spec: ITEM-LOOKUP-02
+#[test]
+fn a_key_of_two_rows_is_an_error() {
+    let stage = of_table("withOwnerByKey", "SELECT number AS account, owner FROM account");
+    stage.write("in.csv", "id,account\n1,7\n2,x\n");
+    let ended = stage.start(());
+    assert_eq!(
+        (ended.status, ended.skips),
+        (BatchStatus::Completed, 1),
+        "{ended:?}"
+    );
+    assert_eq!(stage.read("out.csv"), "id,account,owner\n1,7,Ada\n");
+}
