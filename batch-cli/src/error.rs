@@ -50,6 +50,8 @@ pub(crate) enum CliError {
     PropertyOrParameter(String),
     #[error("parameter `{0}` is given twice")]
     ParameterTwice(String),
+    #[error("no artifact has the name `{0}`{1}; `artifacts` lists all")]
+    NoArtifact(String, String),
     #[error("repository `{0}` does not exist; `launch` or `db migrate` creates it")]
     NoRepository(String),
     #[error(

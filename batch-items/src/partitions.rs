@@ -82,7 +82,7 @@ fn file_name(path: &Path) -> String {
 /// | property | default | |
 /// |---|---|---|
 /// | `query` | required | selects the smallest and the largest key, which are of an integer type: `SELECT MIN(id), MAX(id) FROM account`. SQLite accepts a fraction in a column of integers, unless the table is `STRICT`: a row whose key is between two ranges would not be read |
-/// | `parameters`, `database` | | as of [`QueryItemReader`](crate::QueryItemReader) |
+/// | `parameters`, `database` | none | as of [`QueryItemReader`](crate::QueryItemReader) |
 /// | `partitions` | `8` | the number of partitions, at most 10,000; fewer, if there are fewer keys |
 ///
 /// Each partition has the properties `low` and `high`, its first and last key:

@@ -229,6 +229,7 @@ fn expand(input: &DeriveInput, slots: &[Slot<'_>]) -> TokenStream {
         set_properties,
         bind_contexts,
     } = parts(slots, &generics);
+    let declared_by = ident.unraw().to_string();
     // rustc would report an unused parameter to the user.
     let named = |name: TokenStream, used: bool| if used { name } else { quote!(_) };
     let inject_scope = named(
@@ -265,7 +266,7 @@ fn expand(input: &DeriveInput, slots: &[Slot<'_>]) -> TokenStream {
                     ::core::result::Result::Ok(())
                 }
                 fn properties() -> ::std::vec::Vec<#runtime::PropertyInfo> {
-                    ::std::vec![#(#properties),*]#nested_properties
+                    ::std::vec![#(#properties.declared_by(#declared_by)),*]#nested_properties
                 }
                 fn contexts() -> ::std::vec::Vec<#runtime::ContextInfo> {
                     ::std::vec![#(#contexts),*]#nested_contexts

@@ -24,6 +24,7 @@ pub mod partitions;
 #[cfg(target_os = "linux")]
 pub mod power;
 pub mod process;
+pub mod properties;
 pub mod proxy;
 pub mod random;
 pub mod shapes;
@@ -65,6 +66,8 @@ pub mod guide {
     pub struct Tables;
     #[doc = include_str!("../../docs/guide/records.md")]
     pub struct Records;
+    #[doc = include_str!("../../docs/guide/properties.md")]
+    pub struct Properties;
     #[doc = include_str!("../../docs/guide/batchlets.md")]
     pub struct Batchlets;
     #[doc = include_str!("../../docs/guide/composing.md")]

@@ -3,6 +3,7 @@
 //! To add one, write its file, and add it to the modules and to `commands!` below.
 
 mod abandon;
+mod artifacts;
 mod candidates;
 mod check;
 mod completions;
@@ -72,6 +73,7 @@ commands! {
     Notifications(notifications::Notifications),
     Console(console::Console),
     Params(params::Params),
+    Artifacts(artifacts::Artifacts),
     Explain(explain::Explain),
     Graph(graph::Graph),
     Db(db::Db),

@@ -196,10 +196,13 @@ pub(super) fn without_repetitions(mut rejects: Vec<Reject>) -> Vec<Reject> {
 /// The names of the fields that a reader adds to items.
 #[derive(BatchArtifact)]
 pub(super) struct PlaceFields {
+    /// The field of the items that has the file of the record.
     #[batch_property(name = "file.field")]
     file: String,
+    /// The field of the items that has the line of the record.
     #[batch_property(name = "line.field")]
     line: String,
+    /// The field of the items that has the text of the record.
     #[batch_property(name = "raw.field")]
     raw: String,
 }

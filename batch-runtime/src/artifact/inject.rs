@@ -147,6 +147,8 @@ pub struct PropertyInfo {
     pub optional: bool,
     /// Full path of the field's type.
     pub type_name: &'static str,
+    /// Name of the struct with the field, whose documentation describes the property.
+    pub declared_by: &'static str,
     /// True if the value is the id of a job that the artifact runs: the field is a [`JobName`].
     pub names_job: bool,
     /// True if the value names a database beside the repository: the field is a [`DatabaseName`].
@@ -170,6 +172,7 @@ impl PropertyInfo {
             default,
             optional: T::absent().is_some(),
             type_name: T::type_name(),
+            declared_by: "",
             names_job: TypeId::of::<T>() == TypeId::of::<JobName>(),
             names_database: TypeId::of::<T>() == TypeId::of::<DatabaseName>(),
             is_output: TypeId::of::<T>() == TypeId::of::<OutputPath>(),
@@ -187,6 +190,12 @@ impl PropertyInfo {
             optional: true,
             ..Self::of::<T>(name, field, default)
         }
+    }
+
+    /// Names the struct with the field. Called by generated code.
+    #[must_use]
+    pub fn declared_by(self, declared_by: &'static str) -> Self {
+        Self { declared_by, ..self }
     }
 
     /// Describes a field of type `Vec<T>` or `Option<Vec<T>>`. Called by generated code.

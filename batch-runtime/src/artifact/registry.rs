@@ -10,12 +10,13 @@ use crate::role::{self, Factory, ListenerRole, Make, Role};
 /// The module of artifacts that are composed of others.
 const COMPOSED: &str = "batch_items::compose::";
 /// The crates with ready-made artifacts.
-const READY_MADE: [&str; 5] = [
+const READY_MADE: [&str; 6] = [
     "batch_batchlets",
     "batch_columnar",
     "batch_items",
     "batch_kafka",
     "batch_nats",
+    "batch_odbc",
 ];
 
 /// Returns whether a type or module is in a crate with ready-made artifacts.

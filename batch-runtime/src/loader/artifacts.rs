@@ -54,6 +54,11 @@ enum Resolution<'a> {
 }
 
 impl Artifacts {
+    /// Returns the artifacts of all linked crates.
+    pub(crate) fn registered(&self) -> impl Iterator<Item = &'static ArtifactRegistration> {
+        self.all.iter().copied()
+    }
+
     pub(super) fn find(&self, role: Role, name: &Spanned<String>) -> Result<Found, Box<Diagnostic>> {
         let resolution = self.resolve(name)?;
         match self.in_role(&resolution, role, name).as_slice() {

@@ -7,6 +7,7 @@ use batch_xml::model::Job;
 use batch_xml::suggest::nearest;
 use batch_xml::{Diagnostic, Document, Effective, JobXmlErrors, Resolved, Unresolved, Values};
 
+use super::artifact_list::ArtifactDescription;
 use super::{JobOperatorError, Result, StartError};
 use crate::dispatch::Dispatchers;
 use crate::execution::JobExecution;
@@ -111,6 +112,11 @@ impl Definitions {
     pub fn job_path(&self) -> JobPathReport {
         self.job_path.look_for_new_files();
         self.job_path.report()
+    }
+
+    /// Returns the artifacts that a job file can name, ordered by name.
+    pub fn artifacts(&self) -> Vec<ArtifactDescription> {
+        ArtifactDescription::all(self.artifacts.registered())
     }
 
     /// Logs the problems of batch.xml and of the job path, which a check reports.

@@ -5,6 +5,7 @@
 // Spec: OP-01 to OP-36
 
 mod archive;
+mod artifact_list;
 mod callback;
 mod certainty;
 mod check;
@@ -32,6 +33,7 @@ mod workers;
 use std::sync::Arc;
 
 pub use archive::{ArchiveError, Imported, Purge};
+pub use artifact_list::{ArtifactDescription, PropertyDescription};
 pub(crate) use callback::Callbacks;
 pub use callback::{CallbackId, JobEndCallback};
 pub use check::{CheckReport, JobCheck, Problem};

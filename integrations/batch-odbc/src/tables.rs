@@ -51,6 +51,7 @@ pub type OdbcTableWriter<T> = TableItemWriter<T, OdbcTables>;
 /// The database of an [`OdbcTableWriter`].
 #[derive(BatchArtifact)]
 pub struct OdbcTables {
+    /// The name or the connection string of the database.
     #[batch_property(name = "database")]
     database: DatabaseName,
     #[batch_context]

@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 use batch_tests::process::{OF_CARGO, example, text};
+use batch_tests::properties::check_chapter;
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
@@ -351,4 +352,13 @@ fn the_crash_sweep_of_the_guide_is_that_of_an_example() {
         .filter(|line| !line.starts_with("# ") && !line.starts_with("use "));
     let missing: Vec<&str> = lines.filter(|line| !example.contains(*line)).collect();
     assert!(missing.is_empty(), "{missing:?}");
+}
+
+/// The page of properties is that of the code.
+#[test]
+fn properties_are_listed() {
+    use {batch_batchlets as _, batch_items as _};
+
+    check_chapter("batch-items", "batch-items", &[]);
+    check_chapter("batch-batchlets", "integrations/batch-batchlets", &["httpCall"]);
 }

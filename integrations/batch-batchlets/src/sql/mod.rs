@@ -29,8 +29,8 @@ use batch_items::sql::{Syntax, beginning, tokens, variable};
 ///
 /// | property | default | meaning |
 /// |---|---|---|
-/// | `resource` | | the file of the script, in UTF-8; this or `sql` is required |
-/// | `sql` | | the script itself; in Job XML its line breaks become blanks, so write comments as `/* */` |
+/// | `resource` | none | the file of the script, in UTF-8; this or `sql` is required |
+/// | `sql` | none | the script itself; in Job XML its line breaks become blanks, so write comments as `/* */` |
 /// | `database` | the repository | the name or the URL of another database |
 /// | `separator` | `;` | the text between statements |
 /// | `transaction` | `all` | `all`: one transaction, rolled back if a statement fails; `each`: every statement commits by itself |

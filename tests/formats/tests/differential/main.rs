@@ -77,3 +77,9 @@ fn sqlite_agrees_with_its_shell() {
 fn postgres_agrees_with_copy() {
     check("postgres");
 }
+
+/// The page of properties is that of the code.
+#[test]
+fn properties_are_listed() {
+    batch_tests::properties::check_chapter("batch-columnar", "integrations/batch-columnar", &[]);
+}

@@ -5,3 +5,9 @@ mod destinations;
 mod reading;
 mod stage;
 mod writing;
+
+/// The page of properties is that of the code.
+#[test]
+fn properties_are_listed() {
+    batch_tests::properties::check_chapter("batch-odbc", "integrations/batch-odbc", &[]);
+}

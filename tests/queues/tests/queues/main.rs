@@ -184,3 +184,10 @@ fn a_misspelt_property_is_an_error() {
         assert!(report.to_string().contains(message), "{report}");
     }
 }
+
+/// The page of properties is that of the code.
+#[test]
+fn properties_are_listed() {
+    batch_tests::properties::check_chapter("batch-kafka", "integrations/batch-kafka", &[]);
+    batch_tests::properties::check_chapter("batch-nats", "integrations/batch-nats", &[]);
+}

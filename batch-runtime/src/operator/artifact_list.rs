@@ -1,0 +1,83 @@
+//! The artifacts that a job file can name.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+use crate::artifact::{ArtifactRegistration, PropertyInfo, short_type_name};
+
+/// An artifact that a job file can name.
+#[derive(Clone, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct ArtifactDescription {
+    /// The name for `ref`.
+    pub name: &'static str,
+    /// The attributes that registered it, such as `item_reader`.
+    pub roles: Vec<&'static str>,
+    /// Full path of the Rust type.
+    #[serde(rename = "type")]
+    pub class: &'static str,
+    /// Whether it is of `batch-items` or another crate of this project.
+    pub ready_made: bool,
+    /// Its properties, in the order of the declaration.
+    pub properties: Vec<PropertyDescription>,
+}
+
+/// A property of an artifact.
+#[derive(Clone, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct PropertyDescription {
+    /// The name.
+    pub name: String,
+    /// The value if nothing sets it; `None` if it has none.
+    pub default: Option<&'static str>,
+    /// Whether a job file has to set it.
+    pub required: bool,
+    /// The type of the value.
+    #[serde(rename = "type")]
+    pub type_name: String,
+    /// The struct whose documentation describes the property.
+    pub declared_by: &'static str,
+}
+
+impl ArtifactDescription {
+    /// Describes artifacts, ordered by name.
+    pub(super) fn all<'r>(registered: impl Iterator<Item = &'r ArtifactRegistration>) -> Vec<Self> {
+        let mut all: BTreeMap<_, Self> = BTreeMap::new();
+        for registration in registered {
+            let artifact = all
+                .entry((registration.name, registration.class))
+                .or_insert_with(|| Self::of(registration));
+            artifact.roles.push(registration.role().attribute());
+            artifact.roles.sort_unstable();
+        }
+        all.into_values().collect()
+    }
+
+    fn of(registration: &ArtifactRegistration) -> Self {
+        Self {
+            name: registration.name,
+            roles: Vec::new(),
+            class: registration.class,
+            ready_made: registration.is_ready_made(),
+            properties: (registration.properties)()
+                .iter()
+                .map(PropertyDescription::of)
+                .collect(),
+        }
+    }
+}
+
+impl PropertyDescription {
+    fn of(info: &PropertyInfo) -> Self {
+        Self {
+            name: info.name.clone(),
+            default: info.default,
+            required: info.default.is_none() && !info.optional,
+            type_name: short_type_name(info.type_name),
+            declared_by: info.declared_by,
+        }
+    }
+}
