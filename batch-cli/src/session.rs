@@ -97,7 +97,7 @@ impl Session {
 
     /// Returns the jobs and artifacts, without a repository.
     pub(crate) fn definitions(&self) -> Result<Definitions, CliError> {
-        Ok(self.runtime().definitions()?)
+        Ok(databases::only_names(self.runtime(), &self.settings.databases).definitions()?)
     }
 
     /// Opens the repository, and creates it if it does not exist.

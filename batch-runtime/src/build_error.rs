@@ -33,7 +33,7 @@ pub enum BuildError {
         problem: RepositoryError,
     },
     /// A database beside the repository would be in memory.
-    #[error("the database `{}`: expected the URL of a PostgreSQL, MySQL or SQLite database, not `memory:`", shown_name(.0))]
+    #[error("the database `{}`: expected the URL of a PostgreSQL, MySQL or SQLite database, and no database in memory, of which each connection has its own", shown_name(.0))]
     NoDatabase(String),
     /// The thread of an observer cannot be started.
     #[error("cannot start the thread of an observer: {0}")]

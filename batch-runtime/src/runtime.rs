@@ -474,7 +474,8 @@ impl BatchRuntimeBuilder {
         job: Option<&str>,
         parameters: &JobParameters,
     ) -> CheckReport {
-        let report = match definitions(self.files, self.system, self.sources, databases) {
+        let in_memory = is_in_memory(&self.repository);
+        let report = match definitions(self.files, self.system, self.sources, databases, in_memory) {
             Ok(definitions) => CheckReport::of(&definitions, job, parameters),
             Err(errors) => CheckReport::broken(errors),
         };
@@ -515,7 +516,9 @@ impl BatchRuntimeBuilder {
         // The start logs the same again.
         tracing::subscriber::with_default(NoSubscriber::new(), || {
             let databases = names_if_any(&self.databases);
-            let Ok(definitions) = definitions(self.files, self.system, self.sources, databases) else {
+            let in_memory = is_in_memory(&self.repository);
+            let Ok(definitions) = definitions(self.files, self.system, self.sources, databases, in_memory)
+            else {
                 return Ok(());
             };
             definitions.check_start(wanted, parameters, layout, &self.dispatchers)
@@ -527,7 +530,9 @@ impl BatchRuntimeBuilder {
     /// # Errors
     /// When a batch.xml is invalid.
     pub fn definitions(self) -> Result<Definitions, JobXmlErrors> {
-        let definitions = definitions(self.files, self.system, self.sources, None)?;
+        let databases = names_if_any(&self.databases);
+        let in_memory = is_in_memory(&self.repository);
+        let definitions = definitions(self.files, self.system, self.sources, databases, in_memory)?;
         definitions.log_problems();
         Ok(definitions)
     }
@@ -538,8 +543,9 @@ impl BatchRuntimeBuilder {
     /// When a batch.xml is invalid, the repository cannot be opened, or its tables are of another version.
     pub fn build(self) -> Result<BatchRuntime, BuildError> {
         let databases = names_if_any(&self.databases);
-        let definitions =
-            definitions(self.files, self.system, self.sources, databases).map_err(BuildError::BatchXml)?;
+        let in_memory = is_in_memory(&self.repository);
+        let definitions = definitions(self.files, self.system, self.sources, databases, in_memory)
+            .map_err(BuildError::BatchXml)?;
         definitions.log_problems();
         // Before the repository, which opening may create.
         let url: RepositoryUrl = self.repository.parse()?;
@@ -603,6 +609,7 @@ fn definitions(
     system: BTreeMap<String, String>,
     sources: ArtifactSources,
     databases: Option<BTreeSet<String>>,
+    in_memory: bool,
 ) -> Result<Definitions, JobXmlErrors> {
     let artifacts = Artifacts::assemble(sources, system.get("batch.classpath").map(String::as_str))?;
     Ok(Definitions {
@@ -610,7 +617,12 @@ fn definitions(
         artifacts: Arc::new(artifacts),
         system: Arc::new(system),
         databases: databases.map(Arc::new),
+        in_memory,
     })
+}
+
+fn is_in_memory(repository: &str) -> bool {
+    DatabaseKind::named_in(repository) == Some(DatabaseKind::Memory)
 }
 
 fn names(databases: &BTreeMap<String, String>) -> BTreeSet<String> {
@@ -625,7 +637,10 @@ fn names_if_any(databases: &BTreeMap<String, String>) -> Option<BTreeSet<String>
 /// Parses the URLs of the databases beside the repository.
 fn named_databases(urls: BTreeMap<String, String>) -> Result<BTreeMap<String, NamedDatabase>, BuildError> {
     let parse = |(name, url): (String, String)| match url.parse() {
-        Ok(NamedDatabase::Url(url)) if url.database() == DatabaseKind::Memory => {
+        // Each connection to one in memory would have tables of its own.
+        Ok(NamedDatabase::Url(url))
+            if url.database() == DatabaseKind::Memory || url.as_str().contains(":memory:") =>
+        {
             Err(BuildError::NoDatabase(name))
         }
         Ok(database) => Ok((name, database)),

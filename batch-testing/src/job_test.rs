@@ -65,6 +65,7 @@ pub struct JobTest {
     system: BTreeMap<String, String>,
     batch_xml: Vec<(String, String)>,
     schema: Option<String>,
+    databases: BTreeMap<String, String>,
     doubles: BTreeMap<String, MakeDouble>,
     repository: Option<String>,
     clock: Option<Arc<dyn Clock>>,
@@ -92,6 +93,7 @@ impl JobTest {
             system: BTreeMap::new(),
             batch_xml: Vec::new(),
             schema: None,
+            databases: BTreeMap::new(),
             doubles: BTreeMap::new(),
             repository: None,
             clock: None,
@@ -137,6 +139,15 @@ impl JobTest {
     #[must_use]
     pub fn schema_sql(mut self, statements: impl Into<String>) -> Self {
         self.schema = Some(statements.into());
+        self
+    }
+
+    /// Names a database beside the repository, as `[databases]` of `batch.toml` does; see [`BatchRuntimeBuilder::database`]. The test creates the
+    /// database and its tables, and removes them: a file of SQLite in a temporary folder suits most. A crash sweep takes none, because it could
+    /// not reset it.
+    #[must_use]
+    pub fn database(mut self, name: impl Into<String>, url: impl Into<String>) -> Self {
+        self.databases.insert(name.into(), url.into());
         self
     }
 
@@ -366,6 +377,10 @@ impl JobTest {
         self.time_limit
     }
 
+    pub(crate) fn has_databases(&self) -> bool {
+        !self.databases.is_empty()
+    }
+
     pub(crate) fn has_repository(&self) -> bool {
         self.repository.is_some()
     }
@@ -444,6 +459,9 @@ impl JobTest {
         let mut builder = BatchRuntime::builder().job_path(directory.display().to_string());
         for (name, value) in &self.system {
             builder = builder.system_property(name, value);
+        }
+        for (name, url) in &self.databases {
+            builder = builder.database(name, url);
         }
         for (name, text) in &self.batch_xml {
             builder = builder.batch_xml(name, text);

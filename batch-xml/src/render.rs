@@ -1,6 +1,8 @@
 //! Diagnostics as text for people, in the layout of rustc.
 
+use std::borrow::Cow;
 use std::fmt::{self, Write as _};
+use std::ops::Range;
 
 use crate::diagnostics::{Diagnostic, Severity};
 use crate::span::Span;
@@ -130,6 +132,39 @@ impl Rendering {
     }
 }
 
+/// Returns the text with `*` in place of the passwords in a line: of URLs, and of connection strings. It has as many bytes.
+fn masked(text: &str, line: Range<usize>) -> Cow<'_, str> {
+    let mut masked = Cow::Borrowed(text);
+    let shown = &text[line.clone()];
+    let urls = shown.match_indices("://").filter_map(|(at, _)| {
+        let start = at + 3;
+        let url = &shown[start..start + end_of_value(&shown[start..], &['"', '\'', '<', '>', ' '])];
+        let host = url.rfind('@')?;
+        let colon = url[..host].find(':')?;
+        Some(start + colon + 1..start + host)
+    });
+    let lower = shown.to_ascii_lowercase();
+    let attributes = ["pwd=", "password="].into_iter().flat_map(|name| {
+        let found: Vec<_> = lower.match_indices(name).map(|(at, _)| at + name.len()).collect();
+        found
+    });
+    let attributes = attributes.map(|start| {
+        let end = start + end_of_value(&shown[start..], &['"', '\'', '<', '>', ';']);
+        start..end
+    });
+    for secret in urls.chain(attributes).collect::<Vec<_>>() {
+        let range = line.start + secret.start..line.start + secret.end;
+        let stars = "*".repeat(range.len());
+        masked.to_mut().replace_range(range, &stars);
+    }
+    masked
+}
+
+/// Returns the number of bytes before the first of these characters.
+fn end_of_value(text: &str, ends: &[char]) -> usize {
+    text.find(ends).unwrap_or(text.len())
+}
+
 /// The shown part of a source line and where to underline it, in columns of the terminal.
 struct Excerpt {
     text: String,
@@ -142,6 +177,7 @@ impl Excerpt {
         let source = span.source().text();
         let range = span.range();
         let line = span.source().line_range(range.start);
+        let source = &masked(source, line.clone());
         // A span may start on the line break itself, which is not part of the line.
         let start = range.start.min(line.end);
         // Of a span over several lines the first is underlined to its end.
@@ -332,6 +368,34 @@ error[JSL0012]: `next` refers to an unknown element `lod2`
             text.contains("bad \\u{7}\\u{a}") && text.contains("\\u{202e}"),
             "{text}"
         );
+    }
+
+    // Spec: MARK-13
+    #[test]
+    fn passwords_are_masked() {
+        for (text, shown) in [
+            (
+                r#"<p value="postgres://me:p/w:@host/db"/>"#,
+                r#"<p value="postgres://me:****@host/db"/>"#,
+            ),
+            (
+                r#"<p value="odbc:DSN=e;PWD=sécret;A=1"/>"#,
+                r#"<p value="odbc:DSN=e;PWD=*******;A=1"/>"#,
+            ),
+            (r#"<p value="Password=a"/>"#, r#"<p value="Password=*"/>"#),
+            (
+                r#"<p value="https://host:80/a@b"/>"#,
+                r#"<p value="https://host:****@b"/>"#,
+            ),
+            (
+                r#"<p value="https://host/a:b"/>"#,
+                r#"<p value="https://host/a:b"/>"#,
+            ),
+        ] {
+            let source = Source::new("a.xml", text);
+            let rendered = Diagnostic::error("JSL0001", "wrong", Span::new(&source, 3..8)).render(false);
+            assert!(rendered.contains(shown), "{rendered}");
+        }
     }
 
     #[test]

@@ -887,7 +887,9 @@ fn a_marker_that_was_deleted_is_an_error() {
             let (status, message) = scene.launch("none", 0);
             assert_eq!(status, BatchStatus::Failed, "{statement}");
             assert!(
-                message.contains("the destination has no marker of this step"),
+                message.contains("has no marker of this step, and the repository is at interval")
+                    && message.contains("delete the row `")
+                    && message.contains("sqlite://"),
                 "{statement}: {message}"
             );
         }

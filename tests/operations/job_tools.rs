@@ -474,3 +474,106 @@ fn explain_and_check_state_what_a_crash_does() {
         assert_eq!(json(&text)[0]["guarantees"][0]["guarantee"], "exactly-once");
     }
 }
+
+/// A repository in memory keeps nothing, an unknown database guarantees nothing, and no command shows the password of a URL.
+///
+/// Spec: MARK-13, MARK-14
+#[test]
+fn a_guarantee_is_that_of_the_repository_and_the_database() {
+    let folder = tempfile::tempdir().unwrap();
+    let database = |name: &str| {
+        let text = format!(
+            r#"<job id="copy"><step id="all"><chunk reader="csvRecordReader" writer="recordTableWriter"><properties>
+            <property name="resource" value="in.csv" target="reader"/><property name="table" value="t" target="writer"/>
+            <property name="database" value="{name}" target="writer"/></properties></chunk></step></job>"#
+        );
+        fs::write(folder.path().join("copy.xml"), text).unwrap();
+    };
+    fs::write(
+        folder.path().join("batch.toml"),
+        "[databases]\nledger = \"sqlite://ledger.db\"\n",
+    )
+    .unwrap();
+    let explain = ["explain", "copy", "--job-path", "."];
+    let run = |code: i32, arguments: &[&str]| run_expecting(code, "load", folder.path(), arguments);
+    database("ledger");
+    let (text, _) = run(0, &[&["--repository", "memory:"], &explain[..]].concat());
+    assert!(text.contains("guarantee: at-least-once"), "{text}");
+    assert!(text.contains("the repository `memory:` keeps nothing"), "{text}");
+    database("ledgr");
+    let (text, _) = run(0, &explain);
+    assert!(!text.contains("guarantee"), "{text}");
+    database("postgres://me:secret@host/db");
+    let (text, _) = run(0, &explain);
+    assert!(
+        text.contains("exactly-once") && !text.contains("secret"),
+        "{text}"
+    );
+    database("unknown://me:secret@host/db");
+    let (out, err) = run(1, &["check", "copy", "--job-path", "."]);
+    assert!(err.contains("ART0031") || out.contains("ART0031"), "{out}{err}");
+    assert!(!err.contains("secret") && !out.contains("secret"), "{out}{err}");
+}
+
+/// The artifacts and their properties, as the program registers them.
+///
+/// Spec: CLI-13
+#[test]
+fn artifacts_are_listed_with_their_properties() {
+    let folder = tempfile::tempdir().unwrap();
+    let run = |code: i32, arguments: &[&str]| run_expecting(code, "load", folder.path(), arguments);
+    let (text, _) = run(0, &["artifacts"]);
+    let lines = words(&text);
+    assert!(
+        lines.contains(&"csvRecordReader item_reader batch_items::registered::CsvRecordReader".to_owned()),
+        "{text}"
+    );
+    let (text, _) = run(0, &["artifacts", "recordTableWriter"]);
+    for line in [
+        "table required TableName",
+        "mode insert WriteMode",
+        "PROPERTY DEFAULT TYPE",
+    ] {
+        assert!(words(&text).contains(&line.to_owned()), "{line}: {text}");
+    }
+    let (text, _) = run(0, &["artifacts", "recordRejects", "--json"]);
+    let rejects = &json(&text)[0];
+    assert_eq!(
+        rejects["roles"],
+        serde_json::json!(["checkpoint_listener", "skip_listener"])
+    );
+    assert_eq!(rejects["readyMade"], true);
+    assert_eq!(rejects["properties"][0]["declaredBy"], "RejectListener");
+    let (_, err) = run(2, &["artifacts", "csvRecordReeder"]);
+    assert!(err.contains("did you mean `csvRecordReader`?"), "{err}");
+}
+
+/// A parameter that neither the job uses nor the instance needs has no effect.
+///
+/// Spec: CLI-14
+#[test]
+fn a_parameter_without_effect_is_reported() {
+    let folder = tempfile::tempdir().unwrap();
+    let start = |parameter: &str| {
+        let arguments = ["--repository", "sqlite://hello.db", "start", "hello", parameter];
+        run_expecting(0, "hello", folder.path(), &arguments).1
+    };
+    assert!(start("-verbosity=9").contains("so it has no effect"));
+    assert!(!start("verbosity=9").contains("no effect"));
+    let explained = run_expecting(
+        0,
+        "hello",
+        folder.path(),
+        &["explain", "hello", "-verbosity=9", "run=9"],
+    )
+    .0;
+    let lines = words(&explained);
+    assert!(
+        lines.contains(&"parameter verbosity unused: it has no effect".to_owned()),
+        "{explained}"
+    );
+    assert!(
+        lines.contains(&"parameter run unused: it only identifies the instance".to_owned()),
+        "{explained}"
+    );
+}

@@ -54,6 +54,8 @@ pub mod guide {
     pub struct Glossary;
     #[doc = include_str!("../../docs/guide/command-line.md")]
     pub struct CommandLine;
+    #[doc = include_str!("../../docs/guide/known-limits.md")]
+    pub struct KnownLimits;
     #[doc = include_str!("../../docs/guide/stability.md")]
     pub struct Stability;
     #[doc = include_str!("../../docs/guide/artifacts.md")]

@@ -81,7 +81,7 @@ fn with_chapter(page: &str, crate_name: &str, sections: &BTreeMap<String, String
     }
     let is_it = |old: &&str| old.starts_with(&format!("{crate_name}\n"));
     let mut chapters: Vec<&str> = page.trim_end().split("\n## ").collect();
-    match chapters.iter().position(|old| is_it(&old)) {
+    match chapters.iter().position(|old| is_it(old)) {
         Some(place) => chapters[place] = chapter.trim_end(),
         None => chapters.push(chapter.trim_end()),
     }

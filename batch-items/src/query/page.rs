@@ -86,10 +86,13 @@ impl Statement {
         self.push(&format!(" WHERE ({list}) {operator} ("));
         for (index, value) in values.iter().enumerate() {
             self.push(if index > 0 { ", " } else { "" });
-            let cast = match value {
-                Key::Decimal(_) => Some("DECIMAL(65, 30)"),
-                _ => syntax.casts.get(index).and_then(Option::as_deref),
+            let decimal = match value {
+                Key::Decimal(digits) => Some(exact_decimal(digits)),
+                _ => None,
             };
+            let cast = decimal
+                .as_deref()
+                .or_else(|| syntax.casts.get(index).and_then(Option::as_deref));
             self.push(if cast.is_some() { "CAST(" } else { "" });
             self.push_value(value.to_value());
             self.push(&cast.map(|cast| format!(" AS {cast})")).unwrap_or_default());
@@ -108,6 +111,12 @@ impl Statement {
             &format!(" WHERE {}", conditions.join(" OR ")),
         )
     }
+}
+
+/// Returns the decimal type of MySQL that holds a number of a column exactly: at most 65 digits, of which at most 30 follow the point.
+fn exact_decimal(number: &str) -> String {
+    let fraction = number.split_once('.').map_or(0, |(_, fraction)| fraction.len());
+    format!("DECIMAL(65, {fraction})")
 }
 
 /// The beginning of the names of the key's columns in a page.

@@ -30,6 +30,8 @@ pub struct Table {
     pub holds_nan: bool,
     /// The storage engine, if it has no transactions.
     pub engine_without_transactions: Option<String>,
+    /// The name of its database, if that is not the repository's.
+    pub database: Option<String>,
 }
 
 /// A column of the table, as its database describes it.
@@ -78,10 +80,13 @@ impl Table {
     pub(super) fn check(&self, settings: &Settings<'_>) -> Result<(), String> {
         let Settings { key, mode, .. } = settings;
         if self.columns.is_empty() {
-            return Err(
-                "the table does not exist; create it by `schema_sql`, or by a step with the batchlet `sqlScript`"
-                    .to_owned(),
-            );
+            return Err(match &self.database {
+                None => "the table does not exist; create it by `schema_sql`, or by a step with the batchlet `sqlScript`".to_owned(),
+                Some(database) => format!(
+                    "the table does not exist in the database `{database}`; create it there, for example by a step with the batchlet \
+                     `sqlScript` and the same `database`"
+                ),
+            });
         }
         if let Some(engine) = &self.engine_without_transactions {
             return Err(format!(

@@ -8,6 +8,7 @@ use batch_runtime::destination::{AnyDestination, DatabaseDestination, DatabaseNa
 use batch_runtime::observer::DatasetRole;
 use batch_runtime::prelude::*;
 use batch_runtime::repository::{DatabaseConnection, RepositoryConnection};
+use batch_runtime::url::redact;
 use diesel::QueryResult;
 use diesel::result::Error as DieselError;
 
@@ -116,7 +117,8 @@ impl Catalogue {
         let found = match place.as_ref().and_then(kept) {
             Some(found) => found,
             None => {
-                let found = Arc::new(describe(self.connect()?.any(), name)?);
+                let found = describe(self.connect()?.any(), name)?;
+                let found = Arc::new(self.in_database(found));
                 if let Some(place) = place {
                     keep(place, &found);
                 }
@@ -149,7 +151,16 @@ impl Catalogue {
             }
             database => describe(database, name),
         };
-        now.ok()
+        now.ok().map(|table| self.in_database(table))
+    }
+
+    /// Adds the name of the database to the description of a table.
+    fn in_database(&self, table: Table) -> Table {
+        let named = (!self.database.is_empty()).then(|| redact(&self.database));
+        Table {
+            database: named,
+            ..table
+        }
     }
 
     /// Returns where the description is kept: asking SQLite takes no time, and its databases in memory have the same URL.

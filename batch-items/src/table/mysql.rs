@@ -103,6 +103,7 @@ pub(super) fn describe(connection: &mut MysqlConnection, table: &str) -> QueryRe
         has_unnamed_unique,
         holds_nan: false,
         engine_without_transactions: engine,
+        database: None,
     })
 }
 

@@ -41,6 +41,7 @@ pub(super) fn describe(connection: &mut PgConnection, table: &str) -> QueryResul
         holds_nan: true,
         columns: Vec::new(),
         engine_without_transactions: None,
+        database: None,
     };
     let columns = found.into_iter().map(|column| TableColumn {
         name: column.name,

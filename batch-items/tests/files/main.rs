@@ -4,6 +4,7 @@
 mod bad_input;
 mod characters;
 mod compose;
+mod databases;
 mod delimited;
 mod destinations;
 mod dirty;

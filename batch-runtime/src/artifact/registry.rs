@@ -141,6 +141,16 @@ impl ArtifactRegistration {
         is_ready_made((self.type_name)())
     }
 
+    /// Returns whether the artifact is composed of others.
+    pub(crate) fn is_composed(&self) -> bool {
+        (self.type_name)().starts_with(COMPOSED)
+    }
+
+    /// Returns whether the attribute is in a crate with ready-made artifacts: not that of an alias in the program.
+    pub(crate) fn is_of_library(&self) -> bool {
+        is_ready_made(self.class)
+    }
+
     /// Returns whether the properties of the reader alone decide what it reads: it is a ready-made reader, perhaps inside a composed
     /// one.
     pub(crate) fn reads_its_properties(&self) -> bool {

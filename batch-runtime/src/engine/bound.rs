@@ -75,12 +75,16 @@ impl Failure {
     pub(crate) fn thrown(artifact: &Bound, method: &str, error: impl Into<Arc<BatchError>>) -> Self {
         let error = error.into();
         let registration = artifact.registration;
+        // The place of an artifact of a library helps nobody.
+        let place = match registration.is_of_library() {
+            true => String::new(),
+            false => format!(" ({})", registration.place()),
+        };
         let message = format!(
-            "{}\nthrown by #[{method}] of {} `{}` ({})",
+            "{}\nthrown by #[{method}] of {} `{}`{place}",
             artifact.shown(&error),
             registration.role(),
             artifact.name,
-            registration.place()
         );
         Self {
             message,

@@ -314,12 +314,15 @@ fn row_in_table<D: SqlDestination>(destination: &mut D, key: &str) -> Result<Opt
     // Several owners may create it at the same time: only whether it is there then counts.
     let created = create_table(destination);
     row(destination, key).map_err(|_| {
-        let cause = created.err().unwrap_or(unreadable);
+        let cause = created.err().unwrap_or(unreadable).chain();
         let create = &destination.markers().sql.create.clone();
+        let remedy = match cause.contains("locked") || cause.contains("imeout") {
+            true => "another program may hold a lock there".to_owned(),
+            false => format!("create it by `{create}`"),
+        };
         BatchError::msg(format_args!(
-            "cannot read the markers in the destination `{}`, nor create their table ({}); create it by `{create}`",
+            "cannot read the markers in the destination `{}`, nor create their table ({cause}); {remedy}",
             destination.name(),
-            cause.chain()
         ))
     })
 }

@@ -42,6 +42,8 @@ pub struct Definitions {
     pub(crate) system: Arc<BTreeMap<String, String>>,
     /// The names of the databases beside the repository; `None` if they are not known.
     pub(crate) databases: Option<Arc<BTreeSet<String>>>,
+    /// Whether the repository keeps nothing after the process.
+    pub(crate) in_memory: bool,
 }
 
 /// How a job is looked up.
@@ -399,8 +401,13 @@ const SHORTEST_TYPING_MISTAKE: usize = 5;
 /// Accepts an unknown parameter, which may only identify the instance, unless its name nearly matches a known one. A short
 /// name is accepted with a warning.
 fn check_names(given: &JobParameters, known: &BTreeSet<String>) -> std::result::Result<(), StartError> {
-    for (name, _) in given.iter().filter(|(name, _)| !known.contains(*name)) {
+    for (name, parameter) in given.iter().filter(|(name, _)| !known.contains(*name)) {
         let Some(nearest) = nearest(name, known.iter().map(String::as_str)) else {
+            if !parameter.identifying {
+                tracing::warn!(
+                    "the job uses no parameter `{name}`, which does not identify the instance, so it has no effect"
+                );
+            }
             continue;
         };
         if name.chars().count() >= SHORTEST_TYPING_MISTAKE {

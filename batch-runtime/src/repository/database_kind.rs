@@ -26,7 +26,7 @@ pub(super) const MEMORY_URL: &str = "memory:";
 
 impl DatabaseKind {
     /// Returns the database that the scheme of a URL names.
-    pub(super) fn named_in(url: &str) -> Option<Self> {
+    pub(crate) fn named_in(url: &str) -> Option<Self> {
         match url.split_once(':')?.0 {
             "sqlite" => Some(Self::Sqlite),
             "postgres" | "postgresql" => Some(Self::Postgresql),

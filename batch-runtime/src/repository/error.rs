@@ -31,6 +31,16 @@ pub enum RepositoryError {
         /// A hint that the driver's message lacks, or empty.
         hint: &'static str,
     },
+    /// A database beside the repository cannot be opened.
+    #[error("cannot open the database `{url}`: {}{hint}", one_line(&source.to_string()))]
+    Other {
+        /// The URL.
+        url: String,
+        /// The driver's error.
+        source: Source,
+        /// A hint that the driver's message lacks, or empty.
+        hint: &'static str,
+    },
     /// The database's tables are not of this version.
     #[error("cannot use the repository `{url}`: {problem}")]
     Schema {
@@ -85,11 +95,29 @@ pub enum RepositoryError {
     },
 }
 
+/// The hint for a file of SQLite that does not exist.
+pub(crate) const MISSING_FILE: &str = " (the file does not exist)";
+
 impl RepositoryError {
+    /// Returns the error of a database beside the repository.
+    pub(crate) fn of_other_database(self) -> Self {
+        match self {
+            Self::Connect { url, source, hint } => Self::Other {
+                url,
+                source,
+                hint: match hint {
+                    MISSING_FILE => " (the file does not exist; only the file of the repository is created)",
+                    hint => hint,
+                },
+            },
+            other => other,
+        }
+    }
+
     /// Returns the class of the error, wherever it has occurred.
     pub fn class(&self) -> ErrorClass {
         match self {
-            Self::Connect { url, source, .. }
+            Self::Connect { url, source, .. } | Self::Other { url, source, .. }
                 if DatabaseKind::named_in(url) == Some(DatabaseKind::Sqlite) =>
             {
                 let text = source.to_string().to_lowercase();
@@ -100,7 +128,9 @@ impl RepositoryError {
                     false => ErrorClass::Definition,
                 }
             }
-            Self::Connect { source, .. } => class_of(&**source).unwrap_or(ErrorClass::Connection),
+            Self::Connect { source, .. } | Self::Other { source, .. } => {
+                class_of(&**source).unwrap_or(ErrorClass::Connection)
+            }
             Self::Database { source, .. } => class_of(&**source).unwrap_or(ErrorClass::Resource),
             Self::Schema { problem, .. } => class_of(&**problem).unwrap_or(ErrorClass::Definition),
             Self::Corrupt { .. } => ErrorClass::Data,

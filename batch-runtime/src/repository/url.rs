@@ -72,7 +72,7 @@ impl RepositoryUrl {
     pub fn connect(&self) -> Result<RepositoryConnection> {
         match self.database() {
             DatabaseKind::Memory => Connector::without_database().connect(),
-            _ => connect(&self.0),
+            _ => connect(&self.0).map_err(RepositoryError::of_other_database),
         }
     }
 

@@ -177,6 +177,10 @@ impl CrashSweep {
                 !self.0.test.has_repository(),
                 "the repository of a sweep is set by `CrashSweep::repository`, not by `JobTest::repository`"
             );
+            assert!(
+                !self.0.test.has_databases(),
+                "a sweep cannot reset the databases of `JobTest::database`"
+            );
             let swept =
                 SweepRun::new(self.0, name, (location, ordinal), check).and_then(|sweeping| sweeping.run());
             match swept {

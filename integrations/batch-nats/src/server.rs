@@ -194,7 +194,13 @@ fn explained(error: &async_nats::ConnectError) -> String {
         ConnectErrorKind::Dns => "check the name of the host",
         _ => "check that the server runs at this address",
     };
-    format!("{error}; {remedy}")
+    // The error of the kinds of authentication contains the same words twice.
+    match error.kind() {
+        kind @ (ConnectErrorKind::Authentication | ConnectErrorKind::AuthorizationViolation) => {
+            format!("{kind}; {remedy}")
+        }
+        _ => format!("{error}; {remedy}"),
+    }
 }
 
 #[cfg(test)]

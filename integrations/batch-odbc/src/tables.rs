@@ -65,7 +65,17 @@ pub struct OdbcTables {
 impl OdbcTables {
     fn describe_table(&self, table: &str) -> Result<(Table, Vec<(String, DataType)>), BatchError> {
         let connection = OdbcConnection::open(&self.job.connection_string(&self.database)?)?;
-        Ok(describe(&connection, table)?)
+        let (described, types) = describe(&connection, table)?;
+        // A connection string may contain a password.
+        let name = (!self.database.contains('=')).then(|| self.database.to_string());
+        let database = Some(name.unwrap_or_else(|| "of the connection string".to_owned()));
+        Ok((
+            Table {
+                database,
+                ..described
+            },
+            types,
+        ))
     }
 
     fn type_of(&self, column: &str) -> DataType {

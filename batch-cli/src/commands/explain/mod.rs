@@ -30,7 +30,12 @@ impl Explain {
         if self.json {
             json::print(&value!(explanation));
         } else {
-            text::print(&explanation);
+            let identifies = |name: &str| {
+                parameters
+                    .iter()
+                    .any(|(given, parameter)| given == name && parameter.identifying)
+            };
+            text::print(&explanation, identifies);
         }
         Ok(ExitCode::SUCCESS)
     }

@@ -4,12 +4,13 @@ use batch_runtime::operator::{
     ArtifactExplanation, AttributeValue, ElementExplanation, JobExplanation, PartitionExplanation,
     PropertyExplanation, TransitionExplanation, ValueOrigin,
 };
+use batch_runtime::url::redact;
 use batch_runtime::xml::Span;
 
 use crate::print::out;
 
 /// Prints the whole job.
-pub(super) fn print(explanation: &JobExplanation) {
+pub(super) fn print(explanation: &JobExplanation, identifies: impl Fn(&str) -> bool) {
     let mut rows = Rows::default();
     rows.element(0, &explanation.job);
     for property in &explanation.unused_properties {
@@ -17,7 +18,11 @@ pub(super) fn print(explanation: &JobExplanation) {
         rows.add(0, format!("property {}", visible(&property.name)), right);
     }
     for name in &explanation.unused_parameters {
-        let right = "unused: it only identifies the instance".to_owned();
+        let right = match identifies(name) {
+            true => "unused: it only identifies the instance",
+            false => "unused: it has no effect",
+        };
+        let right = right.to_owned();
         rows.add(0, format!("parameter {}", visible(name)), right);
     }
     rows.print();
@@ -75,7 +80,10 @@ impl Rows {
             let left = format!("{name}.{} = {:?}", property.partition, property.value);
             let place = place(&property.span);
             let right = if property.is_parameter {
-                format!("job parameter, written {:?} {place}", property.span.text())
+                format!(
+                    "job parameter, written {:?} {place}",
+                    redact(property.span.text())
+                )
             } else {
                 place
             };
@@ -172,8 +180,8 @@ fn origin(property: &PropertyExplanation) -> String {
         ValueOrigin::JobParameter => "job parameter".into(),
         ValueOrigin::SystemProperty => "system property".into(),
         ValueOrigin::Xml(span) | ValueOrigin::Partition(span) => {
-            let written = span.text();
-            let as_written = if property.value.as_deref() == Some(written) {
+            let written = redact(span.text());
+            let as_written = if property.value.as_deref() == Some(&*written) {
                 String::new()
             } else {
                 format!(", written {written:?}")

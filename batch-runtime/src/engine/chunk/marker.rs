@@ -199,6 +199,10 @@ fn compare(here: &Position, interval: i64, state: Option<&MarkerState>) -> Found
     match state {
         None if here.interval == 0 && interval == 0 => Found::Outdated,
         None => Found::Apart,
+        // Nothing is committed: another repository that has run the job, or an older one, has left it.
+        Some(state) if here.interval == 0 && interval == 0 && state.lineage != here.lineage => {
+            Found::Outdated
+        }
         Some(state) if state.lineage == here.lineage => match interval - here.interval {
             0 => Found::Equal,
             1 => Found::OneAhead,
@@ -356,7 +360,10 @@ impl Marked {
                     false => return Err(claimed.superseded().into()),
                 }
             }
-            _ => return Err(claimed.mismatch(&marker, stored.as_ref(), env).into()),
+            _ => {
+                let place = destination.get().place();
+                return Err(claimed.mismatch(&place, &marker, stored.as_ref(), env).into());
+            }
         };
         self.claimed = Some(claimed);
         Ok(committed)
@@ -572,21 +579,36 @@ impl Claimed {
 
     /// Returns the failure for a marker that the repository cannot continue.
     // Spec: MARK-07
-    fn mismatch(&self, marker: &Marker, stored: Option<&MarkerState>, env: StepEnv<'_>) -> Failure {
+    fn mismatch(
+        &self,
+        place: &str,
+        marker: &Marker,
+        stored: Option<&MarkerState>,
+        env: StepEnv<'_>,
+    ) -> Failure {
         let instance = env.running.lease.instance_id;
+        let here = self.at.interval;
         let there = match stored {
-            None => "the destination has no marker of this step".to_owned(),
+            None => "has no marker of this step".to_owned(),
             Some(stored) => format!(
-                "the destination has the marker of interval {} of job instance {}, written by step execution {}",
+                "has the marker of interval {} of job instance {}, written by step execution {}",
                 marker.interval, stored.job_instance, stored.step_execution
             ),
         };
+        let is_of_instance = stored.is_some_and(|stored| stored.job_instance == instance.0);
+        let older = match (stored, is_of_instance) {
+            (Some(_), true) if marker.interval > here => "the repository is older",
+            (Some(_), false) => {
+                "another instance, or another repository, runs the same job there, or the repository was restored"
+            }
+            _ => "the destination is older, or `purge` has removed its marker",
+        };
         Failure::new(format!(
-            "{there}, and the repository is at interval {} of instance {instance}: one of the two was restored from a backup, or another \
-             repository runs the same job there. Nothing was read or written.\n\
-             To continue, restore the other database to the same moment. Or compare what the destination holds with the input, abandon this \
-             instance, delete the row `{}` from the table {} (unless the program names another one), and start a new instance for the rest",
-            self.at.interval,
+            "the destination `{place}` {there}, and the repository is at interval {here} of instance {instance}: one of the two was restored \
+             from a backup: {older}. No item was read or written.\n\
+             To continue, restore the other one of the two to the same moment. Or compare what the destination holds with the input, `abandon` this \
+             execution, delete the row `{}`, if it is there, from the table {} (unless the program names another one), and `start` the job with \
+             an input of the missing items alone",
             self.key,
             Markers::TABLE,
         ))

@@ -23,11 +23,17 @@ use crate::url::redact;
 type Attribute = (&'static str, AttributeValue);
 
 /// Explains a whole job.
-pub(super) fn explain(job: &Job, artifacts: &Artifacts, external: ExternalValues) -> JobExplanation {
+pub(super) fn explain(
+    job: &Job,
+    artifacts: &Artifacts,
+    external: ExternalValues,
+    in_memory: bool,
+) -> JobExplanation {
     let mut describer = Describer {
         dialect: job.dialect,
         artifacts,
         external,
+        in_memory,
         partitions: Vec::new(),
         used: job.parameter_names().cloned().collect(),
         symbols: job.symbols.clone(),
@@ -52,6 +58,8 @@ struct Describer<'a> {
     dialect: Dialect,
     artifacts: &'a Artifacts,
     external: ExternalValues,
+    /// Whether the repository keeps nothing after the process.
+    in_memory: bool,
     /// The partitions that enclose the current element, outermost first.
     partitions: Vec<&'a Partition>,
     /// Names of job parameters that can have an effect.
@@ -153,11 +161,30 @@ impl<'a> Describer<'a> {
             found.first().copied().filter(|_| !artifact.deferred)
         };
         let written = parts.iter().find(|part| part.usage == "writer")?;
+        if self.in_memory {
+            return Some(Guarantee::in_memory());
+        }
+        if self.names_unknown_database(written) {
+            return None;
+        }
         Guarantee::of_chunk(
             registered(Role::ItemReader, &chunk.reader),
             registered(Role::ItemWriter, &chunk.writer),
             written,
         )
+    }
+
+    /// Returns whether the writer names a database that is not one of the known ones: a launch fails.
+    fn names_unknown_database(&self, writer: &ArtifactExplanation) -> bool {
+        let named = writer
+            .properties
+            .iter()
+            .find(|property| property.name == "database");
+        let name = named.and_then(|property| property.value.as_deref());
+        let (Some(name), Some(known)) = (name, &self.external.databases) else {
+            return false;
+        };
+        !name.is_empty() && !name.contains([':', '=']) && !known.contains(name)
     }
 
     /// Only the collector runs inside the partition.

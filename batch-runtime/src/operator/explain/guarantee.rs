@@ -46,6 +46,12 @@ impl Guarantee {
         }
     }
 
+    pub(super) fn in_memory() -> Self {
+        Self::at_least_once(
+            "the repository `memory:` keeps nothing, so a job that dies starts again from the beginning",
+        )
+    }
+
     pub(super) fn of_batchlet() -> Self {
         Self::at_least_once("a restart runs the batchlet again")
     }
@@ -73,12 +79,14 @@ impl Guarantee {
             .iter()
             .find(|property| property.name == "database" && property.field.is_some());
         // A writer of several others has only properties with a prefix, and one of files or messages has no such property.
-        if output.may_have_destination && !output.has_destination && database.is_none() {
+        let is_composed = writer.is_some_and(ArtifactRegistration::is_composed);
+        if is_composed && output.may_have_destination && !output.has_destination && database.is_none() {
             return Some(Self {
                 word: AS_ITS_PARTS,
                 why: "the writer is made of others: files and tables are written exactly once, messages at least once".to_owned(),
             });
         }
+        let has_property = database.is_some();
         let database = database.and_then(|property| property.value.as_deref());
         Some(match database.filter(|name| !name.is_empty()) {
             _ if output.has_destination => {
@@ -88,6 +96,9 @@ impl Guarantee {
                 "the writer commits its items with a marker in the database `{}`",
                 shown(name)
             )),
+            _ if !has_property && output.may_have_destination && output.transactional => Self::exactly_once(
+                "the writer commits its items with a marker in its destination, if it has one, and with the checkpoint otherwise",
+            ),
             _ if output.transactional => Self::exactly_once(
                 "what the writer writes through the transaction is committed with the checkpoint",
             ),

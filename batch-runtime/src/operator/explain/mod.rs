@@ -14,6 +14,7 @@ use super::definitions::Wanted;
 use super::{Definitions, Result};
 use crate::artifact::{is_ready_made, short_type_name};
 use crate::parameters::JobParameters;
+use crate::url::redact;
 
 pub use self::guarantee::Guarantee;
 
@@ -43,7 +44,12 @@ impl Definitions {
     /// `NoSuchJob`, or `JobStart` with everything that is wrong with the job's definition or parameters.
     pub fn explain(&self, job: &str, parameters: &JobParameters) -> Result<JobExplanation> {
         let (resolved, external) = self.resolve(Wanted::Id(job), parameters)?;
-        Ok(describe::explain(&resolved.job, &self.artifacts, external))
+        Ok(describe::explain(
+            &resolved.job,
+            &self.artifacts,
+            external,
+            self.in_memory,
+        ))
     }
 }
 
@@ -286,7 +292,7 @@ impl Serialize for PropertyExplanation {
             "value": self.value,
             "from": from,
             "place": span.map(Place::of),
-            "written": span.map(Span::text),
+            "written": span.map(|span| redact(span.text())),
             "field": field.map(|field| &field.name),
             "type": field.map(|field| field.type_name),
             "plannedBy": self.planned_by,

@@ -30,6 +30,7 @@ use super::one_of::none_of;
 use super::pool::Pool;
 use super::sequences::Sequences;
 use super::session::{RunQueryDsl, Session, SessionSettings};
+use crate::repository::MISSING_FILE;
 use crate::repository::conversion::{Backup, LayoutConversion};
 use crate::repository::owner::Owner;
 use crate::repository::{RepositoryConfig, RepositoryError, RepositoryLayout, Result};
@@ -437,7 +438,7 @@ impl SqliteDatabase {
         }
         match file.parent() {
             Some(folder) if !folder.exists() => " (its folder does not exist)",
-            _ if !file.exists() => " (the file does not exist)",
+            _ if !file.exists() => MISSING_FILE,
             _ => "",
         }
     }
