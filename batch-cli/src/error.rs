@@ -55,6 +55,11 @@ pub(crate) enum CliError {
     #[error("repository `{0}` does not exist; `launch` or `db migrate` creates it")]
     NoRepository(String),
     #[error(
+        "the tables of the repository `{0}` are not up to date, and this command changes nothing; `db migrate` upgrades them, after which \
+         earlier versions cannot use them"
+    )]
+    OldTables(String),
+    #[error(
         "invalid name `{0}` of a crate: use letters, digits, `-` and `_`, starting with a letter, such as `payroll`; names of its \
          dependencies and of Cargo's folders are reserved"
     )]

@@ -148,13 +148,22 @@ impl Session {
         Err(CliError::NoRepository(self.settings.repository.to_string()))
     }
 
-    /// Opens the repository. If it does not exist and the user did not name it, opens an empty one in memory instead.
+    /// As `open`, for a command that only reads: it does not upgrade the tables, which older programs could not use any more.
+    // Spec: CLI-15
+    pub(crate) fn open_to_read(&self) -> Result<JobOperator, CliError> {
+        match self.settings.repository.migration_status()? {
+            MigrationStatus::Pending(_) => Err(CliError::OldTables(self.settings.repository.to_string())),
+            _ => self.open(),
+        }
+    }
+
+    /// Opens the repository for a command that only reads. If it does not exist and the user did not name it, opens an empty one in memory instead.
     pub(crate) fn open_or_empty(&self) -> Result<JobOperator, CliError> {
         let (_, origin) = self.settings.get(Setting::Repository);
         if matches!(origin, Origin::Program | Origin::Default) && !self.exists()? {
             return self.in_memory();
         }
-        self.open()
+        self.open_to_read()
     }
 
     /// Opens an empty repository that nothing is left of.

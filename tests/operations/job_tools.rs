@@ -510,7 +510,7 @@ fn a_guarantee_is_that_of_the_repository_and_the_database() {
         "{text}"
     );
     database("unknown://me:secret@host/db");
-    let (out, err) = run(1, &["check", "copy", "--job-path", "."]);
+    let (out, err) = run(2, &["check", "copy", "--job-path", "."]);
     assert!(err.contains("ART0031") || out.contains("ART0031"), "{out}{err}");
     assert!(!err.contains("secret") && !out.contains("secret"), "{out}{err}");
 }

@@ -473,7 +473,7 @@ fn tables_are_inspected_and_created() {
 
 /// Manually created tables are up to date once that is recorded, in each layout; nothing is created again.
 ///
-/// Spec: REPO-08, REPO-12, REPO-87
+/// Spec: REPO-08, REPO-12, REPO-87, CLI-15
 #[test]
 fn tables_created_by_hand_are_used() {
     for (layout, parameter) in [
@@ -502,6 +502,15 @@ fn tables_created_by_hand_are_used() {
             out.contains("is not up to date; the next start, or `db migrate`, runs"),
             "{layout}: {out}"
         );
+        // A command that only reads upgrades nothing.
+        for command in [&["list"][..], &["executions"], &["show", "1"]] {
+            let (_, err) = ends(2, folder.path(), &[command, &["--repository", &url]].concat());
+            assert!(
+                err.contains("are not up to date") && err.contains("`db migrate`"),
+                "{err}"
+            );
+        }
+        ends_there(1, &["db", "status"]);
         ends_there(0, &["db", "migrate"]);
         let out = ends_there(0, &["db", "status"]);
         assert!(

@@ -95,6 +95,28 @@ pub fn ended(code: i32, output: &Output) -> (String, String) {
 pub fn signal(child: &Child, name: &str) {
     let kill = format!("kill -{name} {}", child.id());
     assert!(Command::new("sh").args(["-c", &kill]).status().unwrap().success());
+    if name == "STOP" {
+        // The kernel tells one thread, and the others run until that one has stopped: they could begin a transaction meanwhile.
+        while !is_stopped(child) {
+            std::thread::yield_now();
+        }
+    }
+}
+
+/// Returns whether all threads of a process are stopped. Without `/proc`, whether the process is.
+fn is_stopped(child: &Child) -> bool {
+    let Ok(threads) = std::fs::read_dir(format!("/proc/{}/task", child.id())) else {
+        let state = Command::new("ps")
+            .args(["-o", "stat=", "-p", &child.id().to_string()])
+            .output()
+            .unwrap();
+        return text(&state.stdout).starts_with('T');
+    };
+    threads.flatten().all(|thread| {
+        // The state follows the name, which is in parentheses. A thread that has ended meanwhile has none.
+        let stat = std::fs::read_to_string(thread.path().join("stat")).unwrap_or_default();
+        stat.is_empty() || stat.rsplit(") ").next().is_some_and(|rest| rest.starts_with('T'))
+    })
 }
 
 /// Runs an example to its end.

@@ -37,7 +37,7 @@ pub(crate) struct Executions {
 
 impl Executions {
     pub(crate) fn run(self, session: &Session) -> Outcome {
-        let operator = session.open()?;
+        let operator = session.open_to_read()?;
         let executions = operator.find_executions(&ExecutionFilter {
             job: self.job,
             statuses: self.status,

@@ -20,7 +20,7 @@ pub(crate) struct Export {
 
 impl Export {
     pub(crate) fn run(self, session: &Session) -> Outcome {
-        let line = session.open()?.export(self.instance)?;
+        let line = session.open_to_read()?.export(self.instance)?;
         json::print_text(&line.ok_or(CliError::NoInstance(self.instance))?);
         Ok(ExitCode::SUCCESS)
     }

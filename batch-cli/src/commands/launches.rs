@@ -24,7 +24,7 @@ pub(crate) struct Launches {
 
 impl Launches {
     pub(crate) fn run(self, session: &Session) -> Outcome {
-        let operator = session.open()?;
+        let operator = session.open_to_read()?;
         let mut launches = operator.launches()?;
         if let Some(id) = self.launch {
             launches.retain(|launch| launch.id == id);

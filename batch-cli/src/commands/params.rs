@@ -26,7 +26,7 @@ pub(crate) struct Params {
 
 impl Params {
     pub(crate) fn run(self, session: &Session) -> Outcome {
-        let parameters = session.open()?.parameters(self.execution)?;
+        let parameters = session.open_to_read()?.parameters(self.execution)?;
         if self.json {
             json::print(
                 &parameters

@@ -43,7 +43,7 @@ impl Show {
             Some(id) if !self.last => Some(execution_id(id).map_err(|problem| invalid(id, problem))?),
             _ => None,
         };
-        let operator = session.open()?;
+        let operator = session.open_to_read()?;
         let id = match id {
             Some(id) => id,
             None => latest(&operator, self.what)?,

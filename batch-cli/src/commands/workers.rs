@@ -21,7 +21,7 @@ pub(crate) struct Workers {
 
 impl Workers {
     pub(crate) fn run(self, session: &Session) -> Outcome {
-        let workers = session.open()?.workers()?;
+        let workers = session.open_to_read()?.workers()?;
         if self.json {
             json::print(&workers.iter().map(to_json).collect());
             return Ok(ExitCode::SUCCESS);

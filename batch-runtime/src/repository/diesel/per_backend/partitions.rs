@@ -250,12 +250,15 @@ impl Repository {
         if self.holder(connection, key, &owner, expires_at)? != HolderState::Dead {
             return Ok(PartitionState::Held);
         }
+        let mut committed = step.counters.commits;
         let ends = match inner {
             InnerSteps::None => false,
             InnerSteps::Reopen => {
-                for (inner, ..) in open_steps_within(connection, &step)?.1 {
+                let within = steps_within(connection, &step)?;
+                for (inner, _) in within.open {
                     self.reopen_step(connection, inner)?;
                 }
+                committed += within.progress;
                 false
             }
             InnerSteps::Close => self.close_steps_within(connection, &step, &owner)?,
@@ -272,7 +275,7 @@ impl Repository {
             true => PartitionState::Settled,
             false => PartitionState::Reopened {
                 claims,
-                died: (!is_released(&owner, expires_at)).then_some((owner, step.counters.commits)),
+                died: (!is_released(&owner, expires_at)).then_some((owner, committed)),
             },
         })
     }
@@ -310,43 +313,50 @@ impl Repository {
         partition: &StepExecution,
         owner: &str,
     ) -> QueryResult<bool> {
-        let (has_steps, open) = open_steps_within(connection, partition)?;
-        for (id, started) in open {
+        let within = steps_within(connection, partition)?;
+        for (id, started) in within.open {
             self.close_step(connection, id, started, &rules::crashed(owner))?;
         }
-        Ok(has_steps)
+        Ok(within.has_any)
     }
 }
 
 /// The id of a step execution, and when it started.
 type OpenStep = (i64, Option<DbTimestamp>);
 
-/// Returns whether a partition of a flow has started steps, and the steps that have not ended.
-fn open_steps_within(
-    connection: &mut Connection,
-    partition: &StepExecution,
-) -> QueryResult<(bool, Vec<OpenStep>)> {
-    let rows: Vec<(i64, String, Option<String>, Option<DbTimestamp>)> = step_execution::table
+/// The steps that a partition of a flow has started.
+#[derive(Default)]
+struct StepsWithin {
+    has_any: bool,
+    /// Those that have not ended.
+    open: Vec<OpenStep>,
+    /// A number that grows with each commit of a chunk and each completed step.
+    progress: i64,
+}
+
+fn steps_within(connection: &mut Connection, partition: &StepExecution) -> QueryResult<StepsWithin> {
+    type Row = (i64, String, Option<String>, Option<DbTimestamp>, Option<i64>);
+    let rows: Vec<Row> = step_execution::table
         .filter(step_execution::job_execution_id.eq(partition.job_execution_id.0))
         .select((
             step_execution::step_execution_id,
             step_execution::step_name,
             step_execution::status,
             step_execution::start_time,
+            step_execution::commit_count,
         ))
         .load(connection)?;
     let prefix = format!("{}/", partition.step_name);
-    let within: Vec<_> = rows
-        .into_iter()
-        .filter(|(_, name, ..)| name.starts_with(&prefix))
-        .collect();
-    let is_open = |status: &Option<String>| {
+    let mut within = StepsWithin::default();
+    for (id, _, status, started, commits) in rows.into_iter().filter(|row| row.1.starts_with(&prefix)) {
         let status = BatchStatus::from_repository(status.as_deref().unwrap_or_default());
-        status.is_some_and(|status| !status.is_final())
-    };
-    let open = within.iter().filter(|(_, _, status, _)| is_open(status));
-    let open = open.map(|(id, _, _, started)| (*id, *started)).collect();
-    Ok((!within.is_empty(), open))
+        within.has_any = true;
+        within.progress += commits.unwrap_or(0) + i64::from(status == Some(BatchStatus::Completed));
+        if status.is_some_and(|status| !status.is_final()) {
+            within.open.push((id, started));
+        }
+    }
+    Ok(within)
 }
 
 /// Returns the lease of an instance if it is held for this job execution.

@@ -185,6 +185,46 @@ fn the_partition_of_a_suspended_worker_is_reopened() {
     session.batch_execute("COMMIT").unwrap_err();
 }
 
+/// A partition of a flow makes progress by the chunks and the ends of its steps, which the crash limit counts.
+// Spec: OP-35, DISP-02
+#[test]
+fn the_progress_of_a_dead_worker_is_that_of_its_inner_steps() {
+    let place = Place::new();
+    let (coordinator, worker) = (observer(&place), open_with(&place, Duration::ZERO));
+    let lease = StartedJob::new(&coordinator).lease;
+    let create = |name: &str| {
+        coordinator
+            .create_step(&lease, name, &StepState::default())
+            .unwrap()
+    };
+    let row = create("flow:1");
+    let claimed = worker
+        .claim_partition(row.job_execution_id, row.id, false)
+        .unwrap();
+    assert!(claimed.is_some());
+    create("flow:1/one");
+    create("flow:1/two");
+    create("flow:10/one");
+    let mut session = worker.pool.take().unwrap();
+    let statements = "UPDATE BATCH_STEP_EXECUTION SET COMMIT_COUNT = 3, STATUS = 'COMPLETED' WHERE STEP_NAME IN ('flow:1/one', 'flow:10/one'); \
+                      UPDATE BATCH_STEP_EXECUTION SET COMMIT_COUNT = 2, STATUS = 'STARTED' WHERE STEP_NAME = 'flow:1/two'";
+    session.batch_execute(statements).unwrap();
+    let reopened = coordinator
+        .reopen_partition(&lease, row.id, InnerSteps::Reopen)
+        .unwrap();
+    // Three commits and a complete step, and two commits.
+    assert!(
+        matches!(
+            &reopened,
+            PartitionState::Reopened {
+                claims: 1,
+                died: Some((_, 6))
+            }
+        ),
+        "{reopened:?}"
+    );
+}
+
 /// The worker is suspended while it claims the partition: it has locked the row, and no lease shows whose it is.
 // Spec: OP-35, DISP-02
 #[test]

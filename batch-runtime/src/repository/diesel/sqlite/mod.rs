@@ -57,8 +57,8 @@ pub(super) fn open(
 ) -> Result<DieselRepository<Db>> {
     let database = SqliteDatabase::from_url(url)?;
     if let Some(Err(error)) = database.file.as_ref().map(|file| file.create())
-        // SQLite's message has a hint for a folder that does not exist, but no reason.
-        && error.kind() != io::ErrorKind::NotFound
+        // SQLite's message has a hint for a folder that does not exist, and for one in place of the file, but no other reason.
+        && !matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::IsADirectory)
     {
         return Err(RepositoryError::Connect {
             url: database.url,
