@@ -539,3 +539,31 @@ fn published_crates_are_complete() {
     }
     assert_eq!(published, 17);
 }
+
+/// Each page that names the oldest compiler names the one of `rust-version`.
+#[test]
+fn the_oldest_compiler_is_named_alike() {
+    let read = |name: &str| fs::read_to_string(root().join(name)).unwrap();
+    let manifest = read("Cargo.toml");
+    let (_, rest) = manifest.split_once("rust-version = \"").unwrap();
+    let oldest = rest.split('"').next().unwrap();
+    for (name, before) in [
+        ("README.md", "Rust "),
+        ("docs/guide/platforms.md", "Rust "),
+        ("docs/guide/stability.md", "Rust "),
+        (".github/workflows/ci.yml", "install "),
+        (".github/workflows/ci.yml", "cargo +"),
+    ] {
+        assert!(
+            read(name).contains(&format!("{before}{oldest} ")),
+            "{name}: {before}{oldest}"
+        );
+    }
+}
+
+/// The README is one screen and one page.
+#[test]
+fn the_readme_is_short() {
+    let readme = fs::read_to_string(root().join("README.md")).unwrap();
+    assert!(readme.split_whitespace().count() <= 700);
+}

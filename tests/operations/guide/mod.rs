@@ -315,6 +315,7 @@ fn links_lead_somewhere() {
     let in_root = [
         "README.md",
         "CONTRIBUTING.md",
+        "RELEASING.md",
         "SECURITY.md",
         "ARCHITECTURE.md",
         "docs/SUMMARY.md",
