@@ -148,7 +148,7 @@ impl Session {
         Err(CliError::NoRepository(self.settings.repository.to_string()))
     }
 
-    /// As `open`, for a command that only reads: it does not upgrade the tables, which older programs could not use any more.
+    /// Opens the repository without upgrading its tables, which older programs could not use any more: for commands that only read.
     // Spec: CLI-15
     pub(crate) fn open_to_read(&self) -> Result<JobOperator, CliError> {
         match self.settings.repository.migration_status()? {

@@ -1,11 +1,12 @@
-//! Numbers and dates as files write them, for `#[serde(with = "..")]`: each module reads a field, and writes it in the same form.
+//! Numbers and dates as files write them, for `#[serde(with = "..")]`: each module reads a field, and writes
+//! it without points between thousands, and an amount with two digits.
 //!
 //! | | reads | as |
 //! |---|---|---|
 //! | [`decimal_comma`] | `1.234,56`, `-12,5` | any type with `FromStr` and `Display`, such as `rust_decimal::Decimal` |
 //! | [`cents`] | `1234.56`, `12` | an `i64`, which counts hundredths |
 //! | [`cents_comma`] | `1.234,56`, `12` | the same |
-//! | [`date_format!`](crate::date_format) | a date or time in a pattern | any type with `FromStr` and `Display` in the form of ISO 8601: `jiff::civil::Date`, `chrono::NaiveDate`, `String` |
+//! | [`date_format!`](crate::date_format) | a date in a pattern, with or without a time | any type with `FromStr` and `Display` in the form of ISO 8601: `jiff::civil::Date`, `chrono::NaiveDate`, `String` |
 //!
 //! Each module has a module `optional` for a field of the type `Option`, which is `None` if the field is empty. A table has a column of integers or dates for such
 //! fields, not a text: there, read them by `deserialize_with = "batch_items::formats::cents::deserialize"`, which writes them as they are.
@@ -40,14 +41,17 @@ use std::str::FromStr;
 use jiff::civil;
 use jiff::fmt::strtime::{self, BrokenDownTime};
 use serde::{Deserialize, de, ser};
+
+use crate::record::decimal;
 #[doc(hidden)]
 pub use serde::{Deserializer, Serializer};
 
-/// Defines the functions of a format. `$read` returns the text that a value parses from, and `$write` the text of a field from the text of a value.
+/// Defines the functions of a format. `$read` returns the text that a value parses from, `$write` the text of a field from the text of a value, and
+/// `$holds` whether the text of the value has all of the text that it was parsed from.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! field_format {
-    ($read:expr, $write:expr) => {
+    ($read:expr, $write:expr, $holds:expr) => {
         use ::core::fmt::Display;
         use ::core::result::Result;
         use ::core::str::FromStr;
@@ -58,10 +62,10 @@ macro_rules! field_format {
         /// If the text has another form.
         pub fn deserialize<'de, T, D>(deserializer: D) -> Result<T, D::Error>
         where
-            T: FromStr<Err: Display>,
+            T: FromStr<Err: Display> + Display,
             D: $crate::formats::Deserializer<'de>,
         {
-            $crate::formats::read(deserializer, $read)
+            $crate::formats::read(deserializer, $read, $holds)
         }
 
         /// Writes the value of a field.
@@ -86,10 +90,10 @@ macro_rules! field_format {
             /// If the text has another form.
             pub fn deserialize<'de, T, D>(deserializer: D) -> Result<Option<T>, D::Error>
             where
-                T: FromStr<Err: Display>,
+                T: FromStr<Err: Display> + Display,
                 D: $crate::formats::Deserializer<'de>,
             {
-                $crate::formats::read_optional(deserializer, $read)
+                $crate::formats::read_optional(deserializer, $read, $holds)
             }
 
             /// Writes the value of a field; nothing for `None`.
@@ -110,7 +114,7 @@ macro_rules! field_format {
     };
 }
 
-/// Declares the format of a field with a date or a time, for `#[serde(with = "..")]`, from a pattern of
+/// Declares the format of a field with a date, with or without a time, for `#[serde(with = "..")]`, from a pattern of
 /// [`strftime`](https://docs.rs/jiff/latest/jiff/fmt/strtime/index.html#conversion-specifications). A date that the pattern would write in another way, such as `1.2.2026` for
 /// `%d.%m.%Y`, is an error: `%-d.%-m.%Y` is its pattern. Capital letters in names do not matter.
 ///
@@ -138,7 +142,8 @@ macro_rules! date_format {
         $visibility mod $name {
             $crate::field_format!(
                 |text| $crate::formats::date_of($pattern, text),
-                |text| $crate::formats::text_of_date($pattern, text)
+                |text| $crate::formats::text_of_date($pattern, text),
+                $crate::formats::is_same_time
             );
         }
     };
@@ -146,55 +151,106 @@ macro_rules! date_format {
 
 /// Numbers with a decimal comma, and points between thousands: `1.234,56`, `-12,5`, `8`.
 pub mod decimal_comma {
-    crate::field_format!(crate::formats::point_of_comma, crate::formats::comma_of_point);
+    crate::field_format!(
+        crate::formats::point_of_comma,
+        crate::formats::comma_of_point,
+        crate::formats::is_same_number
+    );
 }
 
 /// Amounts with at most two digits after the point, as an integer that counts hundredths: `1234.56` is 123456.
 pub mod cents {
-    crate::field_format!(crate::formats::hundredths, crate::formats::amount);
+    crate::field_format!(
+        crate::formats::hundredths,
+        crate::formats::amount,
+        crate::formats::is_same_number
+    );
 }
 
 /// Amounts with at most two digits after a decimal comma, as an integer that counts hundredths: `1.234,56` is 123456.
 pub mod cents_comma {
     crate::field_format!(
-        |text| crate::formats::hundredths(&crate::formats::point_of_comma(text)?),
-        |text| { crate::formats::comma_of_point(&crate::formats::amount(text)?) }
+        |text| {
+            let expected = |_| format!("expected an amount such as `1.234,56`, not `{text}`");
+            crate::formats::point_of_comma(text)
+                .and_then(|amount| crate::formats::hundredths(&amount))
+                .map_err(expected)
+        },
+        |text| crate::formats::amount(text).and_then(|amount| crate::formats::comma_of_point(&amount)),
+        crate::formats::is_same_number
     );
 }
 
 #[doc(hidden)]
-pub fn read<'de, T, D>(deserializer: D, read: impl Fn(&str) -> Result<String, String>) -> Result<T, D::Error>
+pub fn read<'de, T, D>(
+    deserializer: D,
+    read: impl Fn(&str) -> Result<String, String>,
+    holds: impl Fn(&str, &str) -> bool,
+) -> Result<T, D::Error>
 where
-    T: FromStr<Err: Display>,
+    T: FromStr<Err: Display> + Display,
     D: Deserializer<'de>,
 {
     let text = String::deserialize(deserializer)?;
-    value_of(&text, read).map_err(de::Error::custom)
+    value_of(&text, read, holds).map_err(de::Error::custom)
 }
 
 #[doc(hidden)]
 pub fn read_optional<'de, T, D>(
     deserializer: D,
     read: impl Fn(&str) -> Result<String, String>,
+    holds: impl Fn(&str, &str) -> bool,
 ) -> Result<Option<T>, D::Error>
 where
-    T: FromStr<Err: Display>,
+    T: FromStr<Err: Display> + Display,
     D: Deserializer<'de>,
 {
     let text = Option::<String>::deserialize(deserializer)?;
     let text = text.filter(|text| !text.is_empty());
-    text.map(|text| value_of(&text, read).map_err(de::Error::custom))
+    text.map(|text| value_of(&text, read, holds).map_err(de::Error::custom))
         .transpose()
 }
 
-fn value_of<T: FromStr<Err: Display>>(
+fn value_of<T: FromStr<Err: Display> + Display>(
     text: &str,
     read: impl Fn(&str) -> Result<String, String>,
+    holds: impl Fn(&str, &str) -> bool,
 ) -> Result<T, String> {
-    let value = read(text)?;
-    value
+    let parsed = read(text)?;
+    let value: T = parsed
         .parse()
-        .map_err(|error| format!("`{text}` cannot be read as `{value}`: {error}"))
+        .map_err(|error| format!("`{text}` cannot be read as `{parsed}`: {error}"))?;
+    match holds(&parsed, &value.to_string()) {
+        true => Ok(value),
+        false => Err(format!(
+            "the type of the field does not hold `{text}`: it would become `{value}`"
+        )),
+    }
+}
+
+/// Returns whether two texts are the same number. A float may have rounded one.
+#[doc(hidden)]
+pub fn is_same_number(parsed: &str, shown: &str) -> bool {
+    let number = decimal::canonical(parsed);
+    number.is_some() && number == decimal::canonical(shown)
+}
+
+/// Returns whether two texts are the same date and time. A type without a time may have dropped one.
+#[doc(hidden)]
+pub fn is_same_time(parsed: &str, shown: &str) -> bool {
+    matches!((time_of(parsed), time_of(shown)), (Ok(parsed), Ok(shown)) if parsed == shown)
+}
+
+/// Returns the time of a text in the form of ISO 8601, which has no offset.
+fn time_of(iso: &str) -> Result<civil::DateTime, String> {
+    let not_iso = |cause: &dyn Display| {
+        format!("`{iso}` is not a date or time without offset in the form of ISO 8601{cause}")
+    };
+    let time = iso.split_once(['T', 't', ' ']).map_or("", |(_, time)| time);
+    if time.contains(['+', '-', '[', 'Z', 'z']) {
+        return Err(not_iso(&""));
+    }
+    iso.parse().map_err(|error| not_iso(&format_args!(": {error}")))
 }
 
 #[doc(hidden)]
@@ -218,11 +274,12 @@ fn point_of_comma(text: &str) -> Result<String, String> {
     let mut groups = whole.split('.');
     let first = groups.next().unwrap_or_default();
     let is_grouped = whole.contains('.');
-    let is_right = is_digits(first)
-        && (!is_grouped || first.len() <= 3)
+    // `0.500` is a number with a decimal point.
+    let is_valid = is_digits(first)
+        && (!is_grouped || first.len() <= 3 && !first.starts_with('0'))
         && groups.all(|group| group.len() == 3 && is_digits(group))
         && fraction.is_none_or(is_digits);
-    if !is_right {
+    if !is_valid {
         return Err(wrong());
     }
     let fraction = fraction.map(|digits| format!(".{digits}")).unwrap_or_default();
@@ -235,7 +292,9 @@ fn comma_of_point(text: &str) -> Result<String, String> {
     let (whole, fraction) = unsigned.split_once('.').unwrap_or((unsigned, "0"));
     match is_digits(whole) && is_digits(fraction) {
         true => Ok(text.replace('.', ",")),
-        false => Err(format!("`{text}` is not a number without an exponent")),
+        false => Err(format!(
+            "cannot write `{text}` with a decimal comma: expected digits only"
+        )),
     }
 }
 
@@ -287,21 +346,14 @@ fn is_digits(text: &str) -> bool {
 
 #[doc(hidden)]
 pub fn date_of(pattern: &str, text: &str) -> Result<String, String> {
-    let wrong = || match formatted(pattern, civil::date(2026, 12, 31).at(18, 5, 9, 0)) {
+    let wrong = || match formatted(pattern, EXAMPLE) {
+        Ok(example) if moment(pattern, &example).is_none() => {
+            format!("the pattern `{pattern}` needs a year, a month and a day")
+        }
         Ok(example) => format!("expected a date such as `{example}`, not `{text}`"),
         Err(cause) => cause,
     };
-    let parsed = BrokenDownTime::parse(pattern, text).map_err(|_| wrong())?;
-    let (iso, time) = match parsed.hour() {
-        Some(_) => {
-            let time = parsed.to_datetime().map_err(|_| wrong())?;
-            (time.to_string(), time)
-        }
-        None => {
-            let date = parsed.to_date().map_err(|_| wrong())?;
-            (date.to_string(), date.into())
-        }
-    };
+    let (iso, time) = moment(pattern, text).ok_or_else(wrong)?;
     // `%Y` would take `26` for the year 26.
     match formatted(pattern, time)?.eq_ignore_ascii_case(text) {
         true => Ok(iso),
@@ -309,15 +361,26 @@ pub fn date_of(pattern: &str, text: &str) -> Result<String, String> {
     }
 }
 
+const EXAMPLE: civil::DateTime = civil::date(2026, 12, 31).at(18, 5, 9, 0);
+
+/// Returns the date of a text, with its time if the pattern has one: in the form of ISO 8601, and as a time.
+fn moment(pattern: &str, text: &str) -> Option<(String, civil::DateTime)> {
+    let parsed = BrokenDownTime::parse(pattern, text).ok()?;
+    if parsed.hour().is_some() {
+        let time = parsed.to_datetime().ok()?;
+        return Some((time.to_string(), time));
+    }
+    let date = parsed.to_date().ok()?;
+    Some((date.to_string(), date.into()))
+}
+
 #[doc(hidden)]
 pub fn text_of_date(pattern: &str, iso: &str) -> Result<String, String> {
-    let not_iso =
-        |error: jiff::Error| format!("`{iso}` is not a date or time in the form of ISO 8601: {error}");
-    let time: civil::DateTime = iso.parse().map_err(not_iso)?;
+    let time = time_of(iso)?;
     let text = formatted(pattern, time)?;
     match date_of(pattern, &text) {
         Ok(again) if again.parse().ok() == Some(time) => Ok(text),
-        _ => Err(format!("the pattern `{pattern}` does not hold `{iso}` whole")),
+        _ => Err(format!("the pattern `{pattern}` would lose a part of `{iso}`")),
     }
 }
 
@@ -352,8 +415,8 @@ mod tests {
                 ("+0,10", "+0.10"),
             ],
             &[
-                "", "-", ",5", "5,", "1,2,3", "12.5", "1.2345", "1234.567", "1..234", "1 234", "1e3", "--1",
-                "٣",
+                "", "-", ",5", "5,", "1,2,3", "0.500", "012.345", "12.5", "1.2345", "1234.567", "1..234",
+                "1 234", "1e3", "--1", "٣",
             ],
         );
         check(
@@ -412,9 +475,30 @@ mod tests {
             &[("2026-12-31", "31.12.2026")],
             &["2026-12-31T18:05:09", "yesterday", ""],
         );
+        check(
+            written,
+            &[],
+            &["2026-12-31T00:00:00+02:00", "2026-12-31T00:00:00Z"],
+        );
+        let error = date_of("%H:%M", "18:05").unwrap_err();
+        assert_eq!(error, "the pattern `%H:%M` needs a year, a month and a day");
         let error = date_of("%d.%Q", "31.12").unwrap_err();
         assert!(error.starts_with("the pattern `%d.%Q` is not valid: "), "{error}");
         let error = german("31.12.26").unwrap_err();
         assert_eq!(error, "expected a date such as `31.12.2026`, not `31.12.26`");
+    }
+
+    #[test]
+    fn a_type_that_does_not_hold_the_value_is_an_error() {
+        let float = |text: &str| value_of::<f64>(text, point_of_comma, is_same_number);
+        assert_eq!(float("0,1"), Ok(0.1));
+        for text in ["9007199254740993", &"9".repeat(400)] {
+            assert!(float(text).unwrap_err().contains("does not hold"), "{text}");
+        }
+        let american = |text: &str| date_of("%m/%d/%Y %H:%M", text);
+        let date = value_of::<civil::Date>("12/31/2026 18:05", american, is_same_time);
+        assert!(date.unwrap_err().ends_with("it would become `2026-12-31`"));
+        let time = value_of::<civil::DateTime>("12/31/2026 18:05", american, is_same_time);
+        assert_eq!(time, Ok(civil::date(2026, 12, 31).at(18, 5, 0, 0)));
     }
 }

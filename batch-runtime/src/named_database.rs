@@ -89,7 +89,9 @@ pub(crate) fn check_database(text: &str, names: &BTreeSet<String>) -> Result<(),
     if text.is_empty() || names.contains(text) {
         return Ok(());
     }
-    match text.contains(':') {
+    // One that is not of a known form may contain a password.
+    let is_odd = text.contains('=') && !text.contains("://") && text.parse::<ConnectionString>().is_err();
+    match text.contains(':') && !is_odd {
         true => text
             .parse()
             .map(|_: NamedDatabase| ())

@@ -1,6 +1,8 @@
 //! URLs in properties and settings, which may contain secrets.
 
-/// Returns a path or URL without user, password and query, for messages and logs.
+use crate::connection_string::ConnectionString;
+
+/// Returns a path or URL without user, password and query, for messages and logs; a connection string without attributes that may be secret.
 ///
 /// ```
 /// use batch_runtime::url::redact;
@@ -9,6 +11,9 @@
 /// assert_eq!(redact("in/a.csv"), "in/a.csv");
 /// ```
 pub fn redact(text: &str) -> String {
+    if let Ok(attributes) = text.parse::<ConnectionString>() {
+        return attributes.to_string();
+    }
     match split(text) {
         Some(("file", _)) | None => text.to_owned(),
         Some((scheme, rest)) => {

@@ -136,33 +136,33 @@ impl Rendering {
 fn masked(text: &str, line: Range<usize>) -> Cow<'_, str> {
     let mut masked = Cow::Borrowed(text);
     let shown = &text[line.clone()];
+    // Up to the end of the attribute: a password may contain any other character.
+    let rest =
+        |start: usize| &shown[start..start + shown[start..].find(['"', '<']).unwrap_or(shown.len() - start)];
     let urls = shown.match_indices("://").filter_map(|(at, _)| {
         let start = at + 3;
-        let url = &shown[start..start + end_of_value(&shown[start..], &['"', '\'', '<', '>', ' '])];
-        let host = url.rfind('@')?;
-        let colon = url[..host].find(':')?;
+        let host = rest(start).rfind('@')?;
+        let colon = rest(start)[..host].find(':')?;
         Some(start + colon + 1..start + host)
     });
     let lower = shown.to_ascii_lowercase();
-    let attributes = ["pwd=", "password="].into_iter().flat_map(|name| {
-        let found: Vec<_> = lower.match_indices(name).map(|(at, _)| at + name.len()).collect();
-        found
-    });
-    let attributes = attributes.map(|start| {
-        let end = start + end_of_value(&shown[start..], &['"', '\'', '<', '>', ';']);
-        start..end
-    });
+    let mut attributes = Vec::new();
+    for name in ["pwd", "password", "passwd"] {
+        for (at, _) in lower.match_indices(name) {
+            let after = &lower[at + name.len()..];
+            let blanks = after.len() - after.trim_start().len();
+            if after.trim_start().starts_with('=') {
+                let start = at + name.len() + blanks + 1;
+                attributes.push(start..start + rest(start).len());
+            }
+        }
+    }
     for secret in urls.chain(attributes).collect::<Vec<_>>() {
         let range = line.start + secret.start..line.start + secret.end;
         let stars = "*".repeat(range.len());
         masked.to_mut().replace_range(range, &stars);
     }
     masked
-}
-
-/// Returns the number of bytes before the first of these characters.
-fn end_of_value(text: &str, ends: &[char]) -> usize {
-    text.find(ends).unwrap_or(text.len())
 }
 
 /// The shown part of a source line and where to underline it, in columns of the terminal.
@@ -380,7 +380,15 @@ error[JSL0012]: `next` refers to an unknown element `lod2`
             ),
             (
                 r#"<p value="odbc:DSN=e;PWD=sécret;A=1"/>"#,
-                r#"<p value="odbc:DSN=e;PWD=*******;A=1"/>"#,
+                r#"<p value="odbc:DSN=e;PWD=***********"/>"#,
+            ),
+            (
+                r#"<p value="odbc:Pwd = {a;b};A=1"/>"#,
+                r#"<p value="odbc:Pwd =**********"/>"#,
+            ),
+            (
+                r#"<p value="pg://me:p w'>@host/db"/>"#,
+                r#"<p value="pg://me:*****@host/db"/>"#,
             ),
             (r#"<p value="Password=a"/>"#, r#"<p value="Password=*"/>"#),
             (

@@ -475,7 +475,7 @@ fn a_column_that_cannot_be_added_fails_the_step_before_it_reads() {
             ),
             (
                 "mode=upsert\nkey=id\nadd=id",
-                "`add` has the column `id` of the key",
+                "`add` names the column `id` of the key",
             ),
             (
                 "mode=upsert\nkey=id\nadd=amount",
@@ -505,6 +505,41 @@ fn a_column_that_cannot_be_added_fails_the_step_before_it_reads() {
                 "{database:?} {properties}\n{tree}"
             );
             assert!(tree.contains(message), "{database:?} {properties}\n{tree}");
+        }
+    }
+}
+
+/// Names that the statements use themselves, and names that need quotes.
+///
+/// Spec: ITEM-TABLE-05
+#[test]
+fn columns_of_any_name_are_added() {
+    for database in Database::ALL {
+        for name in ["batch_added", "Batch_Added", "batch_new", "a b?", "select"] {
+            let quote = if database == Database::Mariadb { '`' } else { '"' };
+            let table = format!(
+                "CREATE TABLE t (id BIGINT PRIMARY KEY, {quote}{name}{quote} BIGINT); INSERT INTO t VALUES (1, 100)"
+            );
+            for mode in ["upsert", "update"] {
+                let items: String = [5, 7]
+                    .map(|value| format!("{{\"id\":1,\"{name}\":{value}}}\n"))
+                    .concat();
+                let stage = stage(
+                    database,
+                    10,
+                    &table,
+                    &items,
+                    &format!("table=t\nmode={mode}\nkey=id\nadd={name}"),
+                );
+                let tree = run(&stage);
+                assert!(tree.contains("job job COMPLETED"), "{database:?} {name}\n{tree}");
+                let column = format!("{quote}{name}{quote}");
+                assert_eq!(
+                    rows(&stage, &["id", &column]),
+                    ["1 112"],
+                    "{database:?} {mode} {name}"
+                );
+            }
         }
     }
 }

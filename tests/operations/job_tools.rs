@@ -558,8 +558,8 @@ fn a_parameter_without_effect_is_reported() {
         let arguments = ["--repository", "sqlite://hello.db", "start", "hello", parameter];
         run_expecting(0, "hello", folder.path(), &arguments).1
     };
-    assert!(start("-verbosity=9").contains("so it has no effect"));
-    assert!(!start("verbosity=9").contains("no effect"));
+    assert!(start("-verbosity=9").contains("parameter `verbosity` has no effect"));
+    assert!(!start("verbosity=9").contains("has no effect"));
     let explained = run_expecting(
         0,
         "hello",

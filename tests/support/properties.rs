@@ -81,7 +81,7 @@ fn with_chapter(page: &str, crate_name: &str, sections: &BTreeMap<String, String
     }
     let is_it = |old: &&str| old.starts_with(&format!("{crate_name}\n"));
     let mut chapters: Vec<&str> = page.trim_end().split("\n## ").collect();
-    match chapters.iter().position(|old| is_it(old)) {
+    match chapters.iter().position(is_it) {
         Some(place) => chapters[place] = chapter.trim_end(),
         None => chapters.push(chapter.trim_end()),
     }
@@ -106,19 +106,35 @@ fn section(artifact: &ArtifactDescription, known: &Descriptions) -> String {
 }
 
 fn row(property: &PropertyDescription, known: &Descriptions) -> String {
-    let default = match (property.required, property.default) {
-        (true, _) => "required".to_owned(),
-        (false, None | Some("")) => "none".to_owned(),
-        (false, Some(default)) => format!("`{}`", default.replace('\n', "\\n").replace('|', "\\|")),
-    };
     let by = property.declared_by;
     // With a prefix of an outer artifact, the name ends with the name that the struct declares.
     let mut names = known
         .range((by.to_owned(), String::new())..)
         .take_while(|((owner, _), _)| owner == by);
-    let text =
+    let found =
         names.find(|((_, name), _)| property.name == *name || property.name.ends_with(&format!(".{name}")));
-    let text = text.map_or_else(|| format!("{UNDESCRIBED} `{by}`"), |(_, text)| text.clone());
+    let undescribed = Described {
+        default: String::new(),
+        text: format!("{UNDESCRIBED} `{by}`"),
+    };
+    let described = found.map_or(&undescribed, |(_, described)| described);
+    let default = match (property.required, property.default) {
+        (true, _) => "required".to_owned(),
+        // What the struct does if nothing sets it.
+        (false, None | Some("")) => match described.default.as_str() {
+            "" | "required" | "all" => "none".to_owned(),
+            default => default.to_owned(),
+        },
+        (false, Some(default)) => format!("`{}`", default.replace('\n', "\\n").replace('|', "\\|")),
+    };
+    // A reference to another struct means its text.
+    let name = property.name.rsplit('.').next().unwrap_or_default();
+    let referred = described.text.strip_prefix("as of `").and_then(|rest| {
+        let owner = rest.split('`').next()?;
+        let found = [&property.name, name].map(|name| known.get(&(owner.to_owned(), name.to_owned())));
+        found.into_iter().flatten().next()
+    });
+    let text = referred.map_or(&described.text, |referred| &referred.text);
     format!("| `{}` | {default} | {text} |", property.name)
 }
 
@@ -126,7 +142,14 @@ fn row(property: &PropertyDescription, known: &Descriptions) -> String {
 const UNDESCRIBED: &str = "no description in";
 
 /// The descriptions of properties, by the struct and the name.
-type Descriptions = BTreeMap<(String, String), String>;
+type Descriptions = BTreeMap<(String, String), Described>;
+
+/// A property, as a table or its field describes it.
+#[derive(Clone)]
+struct Described {
+    default: String,
+    text: String,
+}
 
 /// Reads the tables in the documentation of structs, and the documentation of fields that no table has.
 fn described(folder: &Path) -> Descriptions {
@@ -162,7 +185,10 @@ fn describe(source: &str, found: &mut Descriptions) {
             }
         } else if let Some((_, rest)) = line.split_once("#[batch_property(name = \"") {
             let name = rest.split('"').next().unwrap();
-            let of_field = plain(&docs.join(" ")).trim_end_matches('.').to_owned();
+            let of_field = Described {
+                default: String::new(),
+                text: plain(&docs.join(" ")).trim_end_matches('.').to_owned(),
+            };
             let text = match docs.is_empty() {
                 true => earlier.get(name).cloned(),
                 false => Some(of_field),
@@ -178,32 +204,43 @@ fn describe(source: &str, found: &mut Descriptions) {
 }
 
 /// Returns the properties of a row ``| `name` | default | text |``.
-fn table_row(doc: &str) -> Vec<(String, String)> {
+fn table_row(doc: &str) -> Vec<(String, Described)> {
     let Some(rest) = doc.strip_prefix("| `") else {
         return Vec::new();
     };
     let cells: Vec<&str> = rest.trim_end_matches('|').splitn(3, " | ").collect();
-    let [names, _, text] = cells[..] else {
+    let [names, default, text] = cells[..] else {
         return Vec::new();
     };
+    let described = Described {
+        default: default.to_owned(),
+        text: plain(text.trim()),
+    };
     let names = names.split(", ").map(|name| name.trim_matches('`').to_owned());
-    names.map(|name| (name, plain(text.trim()))).collect()
+    names.map(|name| (name, described.clone())).collect()
 }
 
-/// Returns a text without the links, which lead to items of Rust.
+/// Returns a text without the links, which lead to items of Rust: ``[`Item`]`` and `[text](link)`.
 fn plain(text: &str) -> String {
     let mut plain = String::new();
     let mut rest = text;
     while let Some((before, link)) = rest.split_once('[') {
         plain.push_str(before);
-        let Some((shown, after)) = link.split_once(']') else {
-            break;
-        };
-        plain.push_str(shown);
-        rest = match after.strip_prefix('(') {
-            Some(target) => target.split_once(')').map_or("", |(_, after)| after),
-            None => after,
-        };
+        let is_item = link.starts_with('`');
+        match link.split_once(']') {
+            Some((shown, after)) if after.starts_with('(') => {
+                plain.push_str(shown);
+                rest = after.split_once(')').map_or("", |(_, after)| after);
+            }
+            Some((shown, after)) if is_item => {
+                plain.push_str(shown);
+                rest = after;
+            }
+            _ => {
+                plain.push('[');
+                rest = link;
+            }
+        }
     }
     plain + rest
 }

@@ -37,7 +37,7 @@ impl Notifications {
         if self.send {
             session.deliver_notifications()?;
         }
-        let operator = session.open()?;
+        let operator = session.open_to_read()?;
         if self.send {
             operator.send_notifications()?;
         }

@@ -53,7 +53,7 @@ impl Recover {
             return Ok(ExitCode::SUCCESS);
         }
         if self.dry_run {
-            let dead = session.open()?.dead_executions()?;
+            let dead = session.open_to_read()?.dead_executions()?;
             for execution in &dead {
                 outln!("{} {}, process dead", name(execution), execution.status);
             }

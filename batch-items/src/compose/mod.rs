@@ -15,7 +15,7 @@ pub use self::grouping::{
 pub use self::peek::PeekableItemReader;
 pub use self::processors::{ProcessorChain, Validate, ValidatingProcessor, ValidationError};
 pub use self::record_groups::RecordGroups;
-pub use self::traits::{Classified, LookUp, NoWriter, ProcessItem, ReadItems, WriteItems};
+pub use self::traits::{BulkLookup, Classified, NoWriter, ProcessItem, ReadItems, WriteItems};
 pub use self::writers::{
     ClassifierItemWriter, CompositeItemWriter, EnrichingItemWriter, FlatteningItemWriter, FlatteningPosition,
 };

@@ -142,7 +142,7 @@ pub trait Classified {
 }
 
 /// A look-up for all items of a list at once, such as one query.
-pub trait LookUp<T>: BatchArtifact + Send {
+pub trait BulkLookup<T>: BatchArtifact + Send {
     /// An item with what was found for it.
     type Output: Send + 'static;
 

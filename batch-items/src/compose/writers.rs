@@ -6,7 +6,7 @@ use batch_runtime::destination::AnyDestination;
 use batch_runtime::prelude::*;
 use serde::{Deserialize, Serialize};
 
-use super::traits::{Classified, LookUp, NoWriter, WriteItems};
+use super::traits::{BulkLookup, Classified, NoWriter, WriteItems};
 
 /// Declares a writer of up to four writers, whose properties have the prefixes `1.` to `4.`.
 macro_rules! several {
@@ -339,7 +339,7 @@ impl<T: Send + 'static, W: WriteItems<T>> FlatteningItemWriter<T, W> {
 /// The properties of the look-up and of the writer have no prefix.
 ///
 /// ```
-/// use batch_items::compose::LookUp;
+/// use batch_items::compose::BulkLookup;
 /// use batch_items::{DelimitedItemWriter, EnrichingItemWriter};
 /// use batch_runtime::prelude::*;
 ///
@@ -356,7 +356,7 @@ impl<T: Send + 'static, W: WriteItems<T>> FlatteningItemWriter<T, W> {
 /// #[derive(BatchArtifact)]
 /// struct Cities;
 ///
-/// impl LookUp<Flight> for Cities {
+/// impl BulkLookup<Flight> for Cities {
 ///     type Output = NamedFlight;
 ///
 ///     fn look_up(&mut self, flights: &[&Flight], _tx: &mut ChunkTransaction) -> Result<Vec<NamedFlight>, BatchError> {
@@ -379,7 +379,7 @@ pub struct EnrichingItemWriter<T, L, W> {
 }
 
 #[item_writer]
-impl<T: Send + 'static, L: LookUp<T>, W: WriteItems<L::Output>> EnrichingItemWriter<T, L, W> {
+impl<T: Send + 'static, L: BulkLookup<T>, W: WriteItems<L::Output>> EnrichingItemWriter<T, L, W> {
     /// Returns the destination of the writer, if it has one.
     #[destination]
     pub fn destination(&self) -> Result<Option<AnyDestination>, BatchError> {

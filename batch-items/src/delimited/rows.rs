@@ -282,7 +282,11 @@ impl Rows {
     fn other_delimiter(&self) -> Option<String> {
         let mut columns = self.columns();
         let single = columns.next().filter(|_| columns.next().is_none())?;
-        match single.chars().find(|c| [',', ';', '\t', '|'].contains(c))? {
+        // A name with the delimiter was in quotes, and a comma before a blank is punctuation.
+        let delimiter = char::from(self.characters.delimiter);
+        let single = single.replace(", ", " ");
+        let is_other = |c: &char| [',', ';', '\t', '|'].contains(c) && *c != delimiter;
+        match single.chars().find(is_other)? {
             '\t' => Some("; if a tab separates the columns, set `delimiter` to `tab`".to_owned()),
             other => Some(format!(
                 "; if `{other}` separates the columns, set `delimiter` to it"
@@ -409,7 +413,8 @@ impl<T: DeserializeOwned> Items<T> for Rows {
                 let lacks = format!("none of the columns `{first}`, `{}`", rest.join("`, `"));
                 Err(self.other_columns(&lacks, first))
             }
-            _ if self.strict && self.has_header => self.check_delimiter(),
+            // The fields of a type are the columns that are meant.
+            _ if self.strict && self.has_header && fields_of::<T>().is_none() => self.check_delimiter(),
             _ => Ok(()),
         }
     }

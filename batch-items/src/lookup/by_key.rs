@@ -21,8 +21,8 @@ use crate::record::Value;
 /// | `key` | required | the column of the key |
 /// | `database` | the repository | the name or the URL of another database |
 ///
-/// The connection is the look-up's own: it sees what is committed, and not what the chunk has written. The last 10,000 answers are kept for the step, so a row that
-/// changes meanwhile may be found as it was.
+/// The connection is the look-up's own: it sees what is committed, and not what the chunk has written. Up to 10,000 answers are kept,
+/// then all are dropped: a row that changes meanwhile may be found as it was.
 ///
 /// ```
 /// use batch_items::KeyLookup;
@@ -103,15 +103,23 @@ impl<V: DeserializeOwned + Clone + 'static> KeyLookup<V> {
             UnknownKey {
                 of: format!("`{}`", self.query),
                 columns: self.key.0[0].clone(),
-                key: format!("\"{key}\""),
+                key: match &key {
+                    Value::Text(text) => format!("{text:?}"),
+                    other => other.to_string(),
+                },
             }
             .into()
         })
     }
 
     fn find(&self, key: &Value) -> Result<Option<V>, BatchError> {
+        // No row has null as its key.
+        if key.is_null() {
+            return Ok(None);
+        }
         let Answers { query, rows } = &mut *self.answers.lock().unwrap_or_else(PoisonError::into_inner);
-        let text = key.to_string();
+        // With its type: a text is another key than a number.
+        let text = format!("{key:?}");
         if let Some(answer) = rows.get(&text) {
             return Ok(answer.clone());
         }
@@ -128,6 +136,7 @@ impl<V: DeserializeOwned + Clone + 'static> KeyLookup<V> {
         let found = asked.find(&self.key.0, key)?;
         // After an error a retry connects again.
         *query = Some(asked);
+        let found = found.filter(|record| is_same_key(record.get(&self.key.0[0]), key));
         let answer = found.map(|record| value_of(&record, &self.key.0)).transpose();
         let answer =
             answer.map_err(|cause| format!("the row with the key `{key}` cannot be read: {cause}"))?;
@@ -136,5 +145,15 @@ impl<V: DeserializeOwned + Clone + 'static> KeyLookup<V> {
         }
         rows.insert(text, answer.clone());
         Ok(answer)
+    }
+}
+
+/// Returns whether a row has the key that was asked for: a database takes the text `007` for the number 7.
+fn is_same_key(found: Option<&Value>, asked: &Value) -> bool {
+    match (found, asked) {
+        (Some(Value::Int(_) | Value::Float(_) | Value::Decimal(_)), Value::Text(asked)) => {
+            found.is_some_and(|found| found.to_string() == *asked)
+        }
+        _ => true,
     }
 }

@@ -180,8 +180,20 @@ impl<'de> Deserializer<'de> for Field<'de> {
 
     text_or_typed! {
         deserialize_any deserialize_bool deserialize_i8 deserialize_i16 deserialize_i32 deserialize_i64 deserialize_i128 deserialize_u8
-        deserialize_u16 deserialize_u32 deserialize_u64 deserialize_u128 deserialize_f32 deserialize_f64 deserialize_char deserialize_str
-        deserialize_string deserialize_bytes deserialize_byte_buf deserialize_identifier deserialize_seq deserialize_map
+        deserialize_u16 deserialize_u32 deserialize_u64 deserialize_u128 deserialize_f32 deserialize_f64 deserialize_char deserialize_bytes
+        deserialize_byte_buf deserialize_identifier deserialize_seq deserialize_map
+    }
+
+    /// A number or a boolean is its text.
+    fn deserialize_string<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, RowError> {
+        match self.0 {
+            Value::Int(_) | Value::Float(_) | Value::Bool(_) => visitor.visit_string(self.0.to_string()),
+            _ => self.typed(visitor),
+        }
+    }
+
+    fn deserialize_str<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, RowError> {
+        self.deserialize_string(visitor)
     }
 
     fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, RowError> {

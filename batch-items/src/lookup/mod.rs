@@ -12,19 +12,22 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 
 use batch_runtime::ConfigurationError;
 use batch_runtime::prelude::*;
+use batch_runtime::xml::suggest::did_you_mean;
 use serde::de::DeserializeOwned;
 
 use self::de::{key_of, value_of};
+use crate::choices;
 use crate::compose::ReadItems;
 use crate::delimited::DelimitedItemReader;
 use crate::record::Record;
+use crate::rows::lacking;
 
 pub use self::by_key::KeyLookup;
 
 /// The rows of a reader by their key, such as accounts by their number: a field of a processor, with a prefix for its properties.
 ///
 /// `R` reads [`Record`]s: a delimited file by default, or for example `QueryItemReader<Record>`. The look-up has the properties of that
-/// reader, and `key`: the columns of the key, separated by commas. The rows are read at the first call of [`get`](Self::get) or
+/// reader, and `key`: the columns of the key, separated by commas. Without rows it is an error, unless `if.empty` is `accept`. The rows are read at the first call of [`get`](Self::get) or
 /// [`require`](Self::require), and stay in memory for the step; each partition, and each of several processors, has its own. [`KeyLookup`] asks the
 /// database for each key instead.
 ///
@@ -70,6 +73,8 @@ pub use self::by_key::KeyLookup;
 pub struct Lookup<K, V, R = DelimitedItemReader<Record>> {
     #[batch_property(name = "key")]
     key: KeyColumns,
+    #[batch_property(name = "if.empty", value = "fail")]
+    if_empty: IfEmpty,
     #[batch_artifact]
     source: Mutex<R>,
     #[default(OnceLock::new())]
@@ -82,6 +87,31 @@ struct Loaded<K, V> {
     rows: HashMap<K, V>,
 }
 
+/// What a look-up without rows is: the property `if.empty`.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum IfEmpty {
+    /// `fail`: an error. The default.
+    Fail,
+    /// `accept`: no key has a row.
+    Accept,
+}
+
+choices! {
+    IfEmpty { "fail" => Fail, "accept" => Accept }
+}
+
+/// Checks that no column has nearly the name of a field without a column, which would be `None` in each row. Fails with the cause.
+fn check_columns<V: DeserializeOwned>(record: &Record) -> Result<(), String> {
+    let columns = record.iter().map(|(name, _)| name);
+    match lacking::<V>(columns.clone(), std::iter::empty())[..] {
+        [] => Ok(()),
+        [first, ..] => Err(format!(
+            "there is no column `{first}`{}",
+            did_you_mean(first, columns)
+        )),
+    }
+}
+
 /// The columns of a key: at least one.
 struct KeyColumns(Vec<String>);
 
@@ -90,8 +120,9 @@ impl std::str::FromStr for KeyColumns {
 
     fn from_str(text: &str) -> Result<Self, String> {
         let columns: Vec<_> = text.split(',').map(|column| column.trim().to_owned()).collect();
-        if columns.iter().any(String::is_empty) {
-            return Err("expected the columns of the key, separated by commas".to_owned());
+        let is_new = |(index, column): (usize, &String)| !columns[..index].contains(column);
+        if columns.iter().any(String::is_empty) || !columns.iter().enumerate().all(is_new) {
+            return Err("expected the columns of the key, each once, separated by commas".to_owned());
         }
         Ok(Self(columns))
     }
@@ -183,6 +214,10 @@ where
         let mut number = 0_u64;
         while let Some(record) = source.read().map_err(wrong)? {
             number += 1;
+            if number == 1 {
+                check_columns::<V>(&record)
+                    .map_err(|cause| ConfigurationError::new(format!("cannot load a look-up: {cause}")))?;
+            }
             self.add(&record, &mut loaded.rows).map_err(|cause| {
                 let place = source.place().unwrap_or_else(|| format!("row {number}"));
                 ConfigurationError::new(format!("cannot load a look-up: {place}: {cause}"))
@@ -192,7 +227,13 @@ where
             }
         }
         source.close();
-        Ok(loaded)
+        match (number, self.if_empty) {
+            (0, IfEmpty::Fail) => Err(ConfigurationError::new(
+                "cannot load a look-up: it has no rows; set `if.empty` to `accept` if that is not an error",
+            )
+            .into()),
+            _ => Ok(loaded),
+        }
     }
 
     /// Adds a row. Fails with the cause.

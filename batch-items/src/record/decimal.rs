@@ -74,7 +74,6 @@ pub(super) fn compare(one: &str, other: &str) -> Option<Ordering> {
 }
 
 /// Returns a text that two equal numbers have in common; `None` if the text is not a number.
-#[cfg(feature = "postgres")]
 pub(crate) fn canonical(text: &str) -> Option<String> {
     let number = Decimal::parse(text.trim())?;
     let sign = if number.is_negative { "-" } else { "" };

@@ -103,7 +103,7 @@ impl Record {
     }
 
     /// Returns the names and values.
-    pub fn iter(&self) -> impl Iterator<Item = (&str, &Value)> {
+    pub fn iter(&self) -> impl Iterator<Item = (&str, &Value)> + Clone {
         self.names.iter().map(String::as_str).zip(&self.values)
     }
 

@@ -134,7 +134,9 @@ impl Table {
         for name in *add {
             let column = self.column(name)?;
             if key.iter().any(|key| key.eq_ignore_ascii_case(name)) {
-                return Err(format!("`add` has the column `{name}` of the key"));
+                return Err(format!(
+                    "`add` names the column `{name}` of the key; remove it from `add`"
+                ));
             }
             if !column.is_exact_number {
                 return Err(format!(

@@ -141,11 +141,10 @@ impl Plan {
     pub(super) fn null_column(&self, rows: &Rows) -> Option<&Column> {
         let is_null =
             |column: &&Column| (0..rows.len()).any(|row| matches!(rows.cell(row, column.field), Cell::Null));
-        let needed = self
-            .columns
+        self.columns
             .iter()
-            .filter(|column| column.is_key || column.is_added);
-        needed.into_iter().find(is_null)
+            .filter(|column| column.is_key || column.is_added)
+            .find(is_null)
     }
 }
 

@@ -25,11 +25,16 @@ const LIMITS: Limits = Limits {
 
 /// Returns the texts around a value that is added to a column. SQLite would change a sum that is too large to a float, and count a text as 0.
 fn add(column: &str) -> (String, String) {
+    // A column of this name would hide it.
+    let new = match column.eq_ignore_ascii_case("\"batch_added\"") {
+        true => "batch_new",
+        false => "batch_added",
+    };
     let before = format!(
-        "(SELECT CASE WHEN typeof({column}) IN ('integer', 'null') AND typeof(COALESCE({column}, 0) + batch_added) = 'integer' \
-         THEN COALESCE({column}, 0) + batch_added ELSE abs(-9223372036854775808 + 0 * batch_added) END FROM (SELECT "
+        "(SELECT CASE WHEN typeof({column}) IN ('integer', 'null') AND typeof(COALESCE({column}, 0) + {new}) = 'integer' \
+         THEN COALESCE({column}, 0) + {new} ELSE abs(-9223372036854775808 + 0 * {new}) END FROM (SELECT "
     );
-    (before, " AS batch_added))".to_owned())
+    (before, format!(" AS {new}))"))
 }
 
 /// Returns a table as SQLite describes it; without columns, if it does not exist.

@@ -174,15 +174,15 @@ pub(super) struct StatementSyntax {
 }
 
 /// A column that an upsert sets.
-pub(super) struct Assigned {
+pub(super) struct UpsertColumn {
     name: String,
     is_added: bool,
 }
 
 impl StatementSyntax {
     /// Returns the assignments of an upsert. `new` returns the new value of a column, from its name.
-    pub(super) fn assignments(&self, columns: &[Assigned], new: impl Fn(&str) -> String) -> Vec<String> {
-        let assignment = |Assigned { name, is_added }: &Assigned| match is_added {
+    pub(super) fn assignments(&self, columns: &[UpsertColumn], new: impl Fn(&str) -> String) -> Vec<String> {
+        let assignment = |UpsertColumn { name, is_added }: &UpsertColumn| match is_added {
             true => {
                 let (before, after) = (self.add)(name);
                 format!("{name} = {before}{}{after}", new(name))
@@ -198,7 +198,7 @@ pub(super) fn template(
     plan: &Plan,
     kinds: &[Kind],
     syntax: &StatementSyntax,
-    upsert: impl FnOnce(&str, &[Assigned]) -> String,
+    upsert: impl FnOnce(&str, &[UpsertColumn]) -> String,
 ) -> Template {
     let quote = syntax.quote;
     let table = quoted_table(&plan.table, quote);
@@ -218,7 +218,7 @@ pub(super) fn template(
             between: ", ",
             tail: match plan.mode {
                 WriteMode::Upsert => {
-                    let assigned = plan.values().map(|column| Assigned {
+                    let assigned = plan.values().map(|column| UpsertColumn {
                         name: quoted(&column.name, quote),
                         is_added: column.is_added,
                     });

@@ -1,6 +1,6 @@
 //! Artifacts made of others, and artifacts of one expression.
 
-use batch_items::compose::{Classified, LookUp, ProcessItem, Validate, WriteItems};
+use batch_items::compose::{BulkLookup, Classified, ProcessItem, Validate, WriteItems};
 use batch_items::file::FileFrame;
 use batch_items::{
     ClassifierItemWriter, CompositeItemWriter, DelimitedItemWriter, EnrichingItemWriter,
@@ -96,7 +96,7 @@ type Flattened = FlatteningItemWriter<Row, DelimitedItemWriter<Row>>;
 #[derive(BatchArtifact)]
 struct Neighbours;
 
-impl LookUp<Row> for Neighbours {
+impl BulkLookup<Row> for Neighbours {
     type Output = String;
 
     fn look_up(&mut self, rows: &[&Row], _tx: &mut ChunkTransaction) -> Result<Vec<String>, BatchError> {

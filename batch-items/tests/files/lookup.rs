@@ -147,7 +147,7 @@ fn a_wrong_source_fails_the_step_whatever_it_skips() {
             "account,owner\n7,\n",
             "column `owner`: it is empty; the type `Option` accepts that",
         ),
-        ("account,name\n7,Ada\n", "there is no field `owner`"),
+        ("account,name\n7,Ada\n", "there is no column `owner`"),
         (
             "number,owner\n7,Ada\n",
             "there is no column `account`, which `key` names",
@@ -186,4 +186,45 @@ fn a_key_of_two_rows_is_an_error() {
         "{ended:?}"
     );
     assert_eq!(stage.read("out.csv"), "id,account,owner\n1,7,Ada\n");
+}
+
+/// What an attacker's inputs have shown: each would have been wrong in silence.
+///
+/// Spec: ITEM-LOOKUP-01, ITEM-LOOKUP-02
+#[test]
+fn a_look_up_confuses_no_columns_and_no_keys() {
+    let check = |stage: Stage, message: &str| {
+        let ended = stage.start(());
+        assert_eq!(ended.status, BatchStatus::Failed, "{message}: {ended:?}");
+        assert!(ended.message.contains(message), "{message}: {}", ended.message);
+    };
+    check(
+        of_file("account,owner,Limit\n7,Ada,5\n"),
+        "there is no column `limit`; did you mean `Limit`?",
+    );
+    check(
+        of_file("account,owner\n"),
+        "it has no rows; set `if.empty` to `accept`",
+    );
+    let twice = stage(
+        "withOwner",
+        "accounts.resource=${dir}/accounts.csv\naccounts.key=account,account",
+    );
+    assert!(twice.rejected().contains("each once"));
+    let empty = stage(
+        "withOwner",
+        "accounts.resource=${dir}/accounts.csv\naccounts.key=account\naccounts.if.empty=accept",
+    );
+    empty.write("accounts.csv", "account,owner\n");
+    assert_eq!(empty.start(()).skips, 5);
+    // A number of a table is no other text.
+    let stage = of_table("withOwnerByKey", "SELECT account, owner FROM account");
+    stage.write("in.csv", "id,account\n1,007\n2,7\n3,7.0\n4,\n");
+    let ended = stage.start(());
+    assert_eq!(
+        (ended.status, ended.skips),
+        (BatchStatus::Completed, 3),
+        "{ended:?}"
+    );
+    assert_eq!(stage.read("out.csv"), "id,account,owner\n2,7,Ada\n");
 }

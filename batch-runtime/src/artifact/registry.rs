@@ -147,7 +147,7 @@ impl ArtifactRegistration {
     }
 
     /// Returns whether the attribute is in a crate with ready-made artifacts: not that of an alias in the program.
-    pub(crate) fn is_of_library(&self) -> bool {
+    pub(crate) fn is_declared_in_library(&self) -> bool {
         is_ready_made(self.class)
     }
 

@@ -76,7 +76,7 @@ impl Failure {
         let error = error.into();
         let registration = artifact.registration;
         // The place of an artifact of a library helps nobody.
-        let place = match registration.is_of_library() {
+        let place = match registration.is_declared_in_library() {
             true => String::new(),
             false => format!(" ({})", registration.place()),
         };

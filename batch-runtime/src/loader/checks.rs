@@ -288,7 +288,7 @@ fn invalid(
     let span = value.map_or(&artifact.name.span, |value| &value.span);
     // The types and places of a library mean nothing to the author of a job file.
     if registration.is_ready_made() {
-        let expected = match words(info.type_name) {
+        let expected = match expected_value(info.type_name) {
             Some(words) => format!(": expected {words}"),
             None => String::new(),
         };
@@ -304,7 +304,7 @@ fn invalid(
 }
 
 /// Returns a type of Rust in words; `None` if its own message has to suffice.
-fn words(type_name: &str) -> Option<&'static str> {
+fn expected_value(type_name: &str) -> Option<&'static str> {
     match type_name {
         "bool" => Some("`true` or `false`"),
         "u8" | "u16" | "u32" | "u64" | "usize" => Some("an integer that is not negative"),

@@ -405,7 +405,7 @@ fn check_names(given: &JobParameters, known: &BTreeSet<String>) -> std::result::
         let Some(nearest) = nearest(name, known.iter().map(String::as_str)) else {
             if !parameter.identifying {
                 tracing::warn!(
-                    "the job uses no parameter `{name}`, which does not identify the instance, so it has no effect"
+                    "parameter `{name}` has no effect: the job does not use it, and it does not identify the instance; remove it"
                 );
             }
             continue;

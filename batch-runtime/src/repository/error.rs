@@ -33,7 +33,7 @@ pub enum RepositoryError {
     },
     /// A database beside the repository cannot be opened.
     #[error("cannot open the database `{url}`: {}{hint}", one_line(&source.to_string()))]
-    Other {
+    ConnectOther {
         /// The URL.
         url: String,
         /// The driver's error.
@@ -102,7 +102,7 @@ impl RepositoryError {
     /// Returns the error of a database beside the repository.
     pub(crate) fn of_other_database(self) -> Self {
         match self {
-            Self::Connect { url, source, hint } => Self::Other {
+            Self::Connect { url, source, hint } => Self::ConnectOther {
                 url,
                 source,
                 hint: match hint {
@@ -117,7 +117,7 @@ impl RepositoryError {
     /// Returns the class of the error, wherever it has occurred.
     pub fn class(&self) -> ErrorClass {
         match self {
-            Self::Connect { url, source, .. } | Self::Other { url, source, .. }
+            Self::Connect { url, source, .. } | Self::ConnectOther { url, source, .. }
                 if DatabaseKind::named_in(url) == Some(DatabaseKind::Sqlite) =>
             {
                 let text = source.to_string().to_lowercase();
@@ -128,7 +128,7 @@ impl RepositoryError {
                     false => ErrorClass::Definition,
                 }
             }
-            Self::Connect { source, .. } | Self::Other { source, .. } => {
+            Self::Connect { source, .. } | Self::ConnectOther { source, .. } => {
                 class_of(&**source).unwrap_or(ErrorClass::Connection)
             }
             Self::Database { source, .. } => class_of(&**source).unwrap_or(ErrorClass::Resource),

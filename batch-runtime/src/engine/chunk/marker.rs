@@ -467,7 +467,7 @@ impl Marked {
 pub(super) struct Replayed<'a>(&'a MarkerState);
 
 impl Replayed<'_> {
-    /// Returns how many more items there are to read, after so many reads and skips.
+    /// Returns how many more items there are to read, after `reads` reads and `read_skips` skips.
     pub(super) fn remaining(self, reads: usize, read_skips: usize) -> usize {
         let left = |all: i64, done: usize| usize::try_from(all).unwrap_or(0).saturating_sub(done);
         // Only a read shows a bad record after the last item.
@@ -596,16 +596,20 @@ impl Claimed {
             ),
         };
         let is_of_instance = stored.is_some_and(|stored| stored.job_instance == instance.0);
-        let older = match (stored, is_of_instance) {
-            (Some(_), true) if marker.interval > here => "the repository is older",
+        let cause = match (stored, is_of_instance) {
+            (Some(_), true) if marker.interval > here => "the repository was restored from a backup",
             (Some(_), false) => {
-                "another instance, or another repository, runs the same job there, or the repository was restored"
+                "the repository was restored from a backup, or another repository runs the same job there"
             }
-            _ => "the destination is older, or `purge` has removed its marker",
+            _ => "the destination was restored from a backup, or its marker was deleted",
+        };
+        let place = match place {
+            "" => String::new(),
+            place => format!(" `{place}`"),
         };
         Failure::new(format!(
-            "the destination `{place}` {there}, and the repository is at interval {here} of instance {instance}: one of the two was restored \
-             from a backup: {older}. No item was read or written.\n\
+            "the destination{place} {there}, and the repository is at interval {here} of instance {instance}; probable cause: {cause}. No item was \
+             read or written.\n\
              To continue, restore the other one of the two to the same moment. Or compare what the destination holds with the input, `abandon` this \
              execution, delete the row `{}`, if it is there, from the table {} (unless the program names another one), and `start` the job with \
              an input of the missing items alone",
@@ -633,7 +637,7 @@ fn other_items(there: IntervalCounters, here: IntervalCounters) -> Failure {
     Failure::new(format!(
         "the destination has committed an interval whose part in the repository is missing, and reader and processor have returned other items this \
          time.\nThe destination has: {}.\nThis time: {}.\nRestore the input to what it was, and restart the job. Or compare what both databases hold \
-         with the input, and abandon this instance",
+         with the input, and `abandon` this execution",
         shown(there),
         shown(here)
     ))

@@ -254,7 +254,7 @@ impl Repository {
         let ends = match inner {
             InnerSteps::None => false,
             InnerSteps::Reopen => {
-                let within = steps_within(connection, &step)?;
+                let within = inner_steps(connection, &step)?;
                 for (inner, _) in within.open {
                     self.reopen_step(connection, inner)?;
                 }
@@ -313,7 +313,7 @@ impl Repository {
         partition: &StepExecution,
         owner: &str,
     ) -> QueryResult<bool> {
-        let within = steps_within(connection, partition)?;
+        let within = inner_steps(connection, partition)?;
         for (id, started) in within.open {
             self.close_step(connection, id, started, &rules::crashed(owner))?;
         }
@@ -324,9 +324,9 @@ impl Repository {
 /// The id of a step execution, and when it started.
 type OpenStep = (i64, Option<DbTimestamp>);
 
-/// The steps that a partition of a flow has started.
+/// The state of the steps in a partition of a flow.
 #[derive(Default)]
-struct StepsWithin {
+struct InnerStepSummary {
     has_any: bool,
     /// Those that have not ended.
     open: Vec<OpenStep>,
@@ -334,7 +334,8 @@ struct StepsWithin {
     progress: i64,
 }
 
-fn steps_within(connection: &mut Connection, partition: &StepExecution) -> QueryResult<StepsWithin> {
+/// Returns the state of the steps that a partition of a flow has started.
+fn inner_steps(connection: &mut Connection, partition: &StepExecution) -> QueryResult<InnerStepSummary> {
     type Row = (i64, String, Option<String>, Option<DbTimestamp>, Option<i64>);
     let rows: Vec<Row> = step_execution::table
         .filter(step_execution::job_execution_id.eq(partition.job_execution_id.0))
@@ -347,7 +348,7 @@ fn steps_within(connection: &mut Connection, partition: &StepExecution) -> Query
         ))
         .load(connection)?;
     let prefix = format!("{}/", partition.step_name);
-    let mut within = StepsWithin::default();
+    let mut within = InnerStepSummary::default();
     for (id, _, status, started, commits) in rows.into_iter().filter(|row| row.1.starts_with(&prefix)) {
         let status = BatchStatus::from_repository(status.as_deref().unwrap_or_default());
         within.has_any = true;
