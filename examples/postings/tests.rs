@@ -36,7 +36,7 @@ fn balances_are_the_sums_of_the_postings() {
     let rejects = fs::read_to_string(folder.path().join("rejects.csv")).expect("the rejects");
     for part in [
         "expected a date such as `31.12.2026`, not `2026-11-30`",
-        "expected a number such as `1.234,56`, not `12.50`",
+        "expected an amount such as `1.234,56`, not `12.50`",
         "no row of `data/accounts.csv` has the key \"\"A-999\"\" in `account`",
         "UNIQUE constraint failed: posting.number: (P00005)",
     ] {
