@@ -108,6 +108,7 @@ pub trait BatchArtifact: Sized + 'static {
 }
 
 /// A nested artifact that is changed through a shared reference, such as one that is read at its first use.
+#[diagnostic::do_not_recommend]
 impl<A: BatchArtifact> BatchArtifact for Mutex<A> {
     fn inject(scope: &InjectionScope<'_>) -> Result<Self, InjectError> {
         A::inject(scope).map(Self::new)
