@@ -140,7 +140,7 @@
 //!
 //! # Modules
 //!
-//! The root holds what most programs name. [`attributes`] lists the attributes, [`artifacts`] what artifacts take and return. [`context`] has the contexts of a running job, [`operator`] what the job operator
+//! The root holds what most programs name. [`attributes`] lists the attributes, [`artifacts`](mod@artifacts) what artifacts take and return. [`context`] has the contexts of a running job, [`operator`] what the job operator
 //! takes and returns, [`mod@destination`] what writes exactly once beside the repository, [`execution`] the recorded executions, [`parameters`] and [`time`] their values, [`repository`] the
 //! databases, [`partition`] the seam for partitions in other processes, [`xml`] the model of Job XML.
 //!
@@ -260,7 +260,7 @@ pub use build_error::BuildError;
 pub use embed_jobs::embed_jobs;
 pub use error::{BatchError, ConfigurationError};
 #[doc(inline)]
-pub use operator::{JobOperator, JobOperatorError};
+pub use operator::JobOperator;
 #[doc(inline)]
 pub use parameters::JobParameters;
 #[doc(inline)]
@@ -275,6 +275,7 @@ pub use {
     attributes::*,
     batch_xml::Dialect,
     execution::{JobExecutionId, JobInstanceId, JobName, LaunchId, StepExecutionId},
+    operator::JobOperatorError,
     parameters::ParameterValue,
     repository::RepositoryConnection,
     time::Timestamp,

@@ -24,6 +24,7 @@ pub mod partitions;
 #[cfg(target_os = "linux")]
 pub mod power;
 pub mod process;
+#[doc(hidden)]
 pub mod properties;
 pub mod proxy;
 pub mod random;
