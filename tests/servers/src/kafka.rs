@@ -13,6 +13,7 @@ use crate::supervisor::Supervisor;
 pub struct KafkaServer {
     folder: PathBuf,
     ports: [u16; 6],
+    proxy: TcpListener,
     supervisor: Supervisor,
     client: Mutex<Client>,
 }
@@ -106,6 +107,8 @@ impl KafkaServer {
         let libraries = libraries();
         // All are taken at once, so they differ.
         let free = [(); 6].map(|()| TcpListener::bind("127.0.0.1:0").expect("a free port"));
+        // Kept, because another connection could take the port before a test listens there.
+        let proxy = free[5].try_clone().expect("a second handle");
         let ports = free.map(|listener| listener.local_addr().expect("an address").port());
         let (supervisor, folder) = Supervisor::start(KAFKA, MISSING, |command| {
             command
@@ -118,6 +121,7 @@ impl KafkaServer {
         Self {
             folder: folder.into(),
             ports,
+            proxy,
             supervisor,
             client,
         }
@@ -138,12 +142,13 @@ impl KafkaServer {
         format!("127.0.0.1:{}", self.ports[2])
     }
 
-    /// Returns the address where a test may listen as a proxy, because the broker sends the clients of the second one there.
-    pub fn proxied_addresses(&self) -> (String, String) {
-        (
-            format!("127.0.0.1:{}", self.ports[5]),
-            format!("127.0.0.1:{}", self.ports[4]),
-        )
+    /// Returns a listener for a proxy, because the broker sends the clients of the address beside it there.
+    ///
+    /// # Panics
+    /// If the system has no file descriptor left.
+    pub fn proxy(&self) -> (TcpListener, String) {
+        let listener = self.proxy.try_clone().expect("a second handle");
+        (listener, format!("127.0.0.1:{}", self.ports[4]))
     }
 
     /// Returns the file with the certificate that signs for the broker.

@@ -81,8 +81,9 @@ fn forward(
 #[test]
 fn a_batch_that_is_sent_again_is_stored_once() {
     let server = kafka();
-    let (address, behind) = server.proxied_addresses();
-    let lost = start(TcpListener::bind(&address).unwrap(), behind);
+    let (listener, behind) = server.proxy();
+    let address = listener.local_addr().unwrap().to_string();
+    let lost = start(listener, behind);
     let queue = Queue::on_kafka(server, 2);
     let stage = Stage::new(&Step {
         reader: ("Items", vec![("items", "200".to_owned())]),
