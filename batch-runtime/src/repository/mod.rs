@@ -39,7 +39,6 @@ pub use diesel::{
 };
 pub(crate) use diesel::{Connector, layout_of};
 pub(crate) use error::ClaimError;
-pub(crate) use error::MISSING_FILE;
 pub use error::RepositoryError;
 #[cfg(test)]
 pub(crate) use insert_step::InsertStep;
