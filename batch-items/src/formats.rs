@@ -42,9 +42,10 @@ use jiff::civil;
 use jiff::fmt::strtime::{self, BrokenDownTime};
 use serde::{Deserialize, de, ser};
 
-use crate::record::decimal;
 #[doc(hidden)]
 pub use serde::{Deserializer, Serializer};
+
+use crate::record::decimal;
 
 /// Defines the functions of a format. `$read` returns the text that a value parses from, `$write` the text of a field from the text of a value, and
 /// `$holds` whether the text of the value has all of the text that it was parsed from.
@@ -231,14 +232,14 @@ fn value_of<T: FromStr<Err: Display> + Display>(
 /// Returns whether two texts are the same number. A float may have rounded one.
 #[doc(hidden)]
 pub fn is_same_number(parsed: &str, shown: &str) -> bool {
-    let number = decimal::canonical(parsed);
-    number.is_some() && number == decimal::canonical(shown)
+    let number = || decimal::canonical(parsed);
+    parsed == shown || number().is_some() && number() == decimal::canonical(shown)
 }
 
 /// Returns whether two texts are the same date and time. A type without a time may have dropped one.
 #[doc(hidden)]
 pub fn is_same_time(parsed: &str, shown: &str) -> bool {
-    matches!((time_of(parsed), time_of(shown)), (Ok(parsed), Ok(shown)) if parsed == shown)
+    parsed == shown || matches!((time_of(parsed), time_of(shown)), (Ok(parsed), Ok(shown)) if parsed == shown)
 }
 
 /// Returns the time of a text in the form of ISO 8601, which has no offset.

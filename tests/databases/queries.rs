@@ -225,7 +225,7 @@ fn keys_are_compared_exactly() {
                 "9007199254740994",
             ),
             (
-                // SQLite has floats for so many digits.
+                // SQLite rounds this number to a float.
                 if database == Database::Sqlite {
                     "VARCHAR(60)"
                 } else {

@@ -96,7 +96,7 @@ pub fn signal(child: &Child, name: &str) {
     let kill = format!("kill -{name} {}", child.id());
     assert!(Command::new("sh").args(["-c", &kill]).status().unwrap().success());
     if name == "STOP" {
-        // The kernel tells one thread, and the others run until that one has stopped: they could begin a transaction meanwhile.
+        // One thread receives the signal, and the others run until it has stopped: they could begin a transaction meanwhile.
         while !is_stopped(child) {
             std::thread::yield_now();
         }

@@ -8,9 +8,8 @@ use batch_runtime::prelude::*;
 use serde::de::DeserializeOwned;
 
 use super::UnknownKey;
-use super::de::value_of;
 use crate::query::{KeyedQuery, Parameters, Query};
-use crate::record::Value;
+use crate::record::{Value, value_of};
 
 /// The rows of a query by their key, asked for one by one: for tables that are too large for a [`Lookup`](crate::Lookup), or of whose rows a step needs few.
 ///
@@ -148,12 +147,29 @@ impl<V: DeserializeOwned + Clone + 'static> KeyLookup<V> {
     }
 }
 
-/// Returns whether a row has the key that was asked for: a database takes the text `007` for the number 7.
+/// Returns whether a row has the key that was asked for. A database that compares a text with a number converts one of them: SQLite takes the text `007` for
+/// the number 7, and MySQL the text `7 Main Street`.
 fn is_same_key(found: Option<&Value>, asked: &Value) -> bool {
-    match (found, asked) {
-        (Some(Value::Int(_) | Value::Float(_) | Value::Decimal(_)), Value::Text(asked)) => {
-            found.is_some_and(|found| found.to_string() == *asked)
-        }
-        _ => true,
+    let is_number = |value: &Value| matches!(value, Value::Int(_) | Value::Float(_) | Value::Decimal(_));
+    found.is_none_or(|found| is_number(found) == is_number(asked) || found.to_string() == asked.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // Spec: ITEM-LOOKUP-02
+    #[test]
+    fn a_number_is_no_text_that_a_database_converts_to_it() {
+        let check = |found: Value, asked: Value, expected: bool| {
+            assert_eq!(is_same_key(Some(&found), &asked), expected, "{found} {asked}");
+        };
+        check(7.into(), "7".into(), true);
+        check(7.into(), "007".into(), false);
+        check("7".into(), 7.into(), true);
+        check("7 Main Street".into(), 7.into(), false);
+        // With a collation that ignores case, and in a column of bytes.
+        check("A".into(), "a".into(), true);
+        check(Value::Bytes(vec![b'a']), "a".into(), true);
     }
 }

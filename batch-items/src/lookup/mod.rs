@@ -1,7 +1,6 @@
 //! Look-ups: rows of files, tables and queries, by key.
 
 mod by_key;
-mod de;
 
 use std::borrow::Borrow;
 use std::collections::HashMap;
@@ -15,11 +14,10 @@ use batch_runtime::prelude::*;
 use batch_runtime::xml::suggest::did_you_mean;
 use serde::de::DeserializeOwned;
 
-use self::de::{key_of, value_of};
 use crate::choices;
 use crate::compose::ReadItems;
 use crate::delimited::DelimitedItemReader;
-use crate::record::Record;
+use crate::record::{Record, key_of, value_of};
 use crate::rows::lacking;
 
 pub use self::by_key::KeyLookup;

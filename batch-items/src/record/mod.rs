@@ -3,6 +3,7 @@
 mod condition;
 #[doc(hidden)]
 pub mod decimal;
+mod deserialize;
 mod field;
 mod group_processor;
 mod nested;
@@ -14,7 +15,11 @@ pub use self::group_processor::RecordGroupProcessor;
 pub use self::processor::RecordProcessor;
 pub use self::value::{Record, Value};
 
+#[doc(hidden)]
+pub use self::deserialize::from_record;
+
 pub(crate) use self::condition::{Condition, constants, literal};
+pub(crate) use self::deserialize::{key_of, value_of};
 pub(crate) use self::field::field;
 pub(crate) use self::nested::asks_for_text;
 pub(crate) use self::value::{NUMBER, SCHEMA_INSTANCE};

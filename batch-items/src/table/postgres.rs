@@ -140,7 +140,7 @@ pub(super) fn execute(
     // A statement must not change a row twice: the last item with a key counts, unless its values are added.
     let rows = match plan.mode {
         WriteMode::Insert => run(None)?,
-        // Nobody counts whether the database takes two keys for equal, of which an update with several rows uses one.
+        // The counts are not checked, and the database may take keys with different texts for equal: one update would use one of their rows.
         _ if !plan.keys().all(has_one_text)
             || plan.rows_affected == RowsAffected::Ignore
                 && plan.columns.iter().any(|column| column.is_added) =>

@@ -75,7 +75,7 @@ impl Failure {
     pub(crate) fn thrown(artifact: &Bound, method: &str, error: impl Into<Arc<BatchError>>) -> Self {
         let error = error.into();
         let registration = artifact.registration;
-        // The place of an artifact of a library helps nobody.
+        // The place of an artifact of a library does not help its user.
         let place = match registration.is_declared_in_library() {
             true => String::new(),
             false => format!(" ({})", registration.place()),

@@ -1,14 +1,21 @@
-//! Keys and values of look-ups from records. A text becomes a number or a boolean as in the readers of text; other values keep their type.
+//! Records become types with serde: rows of ODBC, and the keys and values of look-ups. A number or a boolean may be a text, and a text a number, as
+//! long as no value is changed.
 
 use serde::de::value::BorrowedStrDeserializer;
 use serde::de::{DeserializeOwned, DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visitor};
 use serde::forward_to_deserialize_any;
 
-use crate::record::{Record, Value};
+use super::value::{Record, Value};
 use crate::rows::{RowError, TextValue};
 
+/// Returns a record as an item. Fails with the cause.
+#[doc(hidden)]
+pub fn from_record<T: DeserializeOwned>(record: &Record) -> Result<T, String> {
+    value_of(record, &[])
+}
+
 /// Returns the key of a record. Fails with the cause.
-pub(super) fn key_of<K: DeserializeOwned>(record: &Record, columns: &[String]) -> Result<K, String> {
+pub(crate) fn key_of<K: DeserializeOwned>(record: &Record, columns: &[String]) -> Result<K, String> {
     let mut values = Vec::with_capacity(columns.len());
     for column in columns {
         match record.get(column) {
@@ -24,8 +31,8 @@ pub(super) fn key_of<K: DeserializeOwned>(record: &Record, columns: &[String]) -
     key.map_err(|cause| format!("the key cannot be read: {cause}"))
 }
 
-/// Returns the value of a record. Fails with the cause.
-pub(super) fn value_of<V: DeserializeOwned>(record: &Record, key: &[String]) -> Result<V, String> {
+/// Returns the value of a record beside its key. Fails with the cause.
+pub(crate) fn value_of<V: DeserializeOwned>(record: &Record, key: &[String]) -> Result<V, String> {
     V::deserialize(Row { record, key }).map_err(|error| error.to_string())
 }
 
@@ -175,19 +182,45 @@ macro_rules! text_or_typed {
     )*};
 }
 
+macro_rules! numbers {
+    ($of:ident $visit:ident: $($method:ident)*) => {$(
+        /// A number of any type that has its value.
+        fn $method<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, RowError> {
+            match (self.0.$of(), self.text()) {
+                (Some(value), _) => visitor.$visit(value),
+                (None, Some(text)) => text.$method(visitor),
+                (None, None) => self.typed(visitor),
+            }
+        }
+    )*};
+}
+
 impl<'de> Deserializer<'de> for Field<'de> {
     type Error = RowError;
 
+    numbers! { as_i64 visit_i64: deserialize_i8 deserialize_i16 deserialize_i32 deserialize_i64 deserialize_u8 deserialize_u16 deserialize_u32 deserialize_u64 }
+
+    numbers! { as_f64 visit_f64: deserialize_f32 deserialize_f64 }
+
     text_or_typed! {
-        deserialize_any deserialize_bool deserialize_i8 deserialize_i16 deserialize_i32 deserialize_i64 deserialize_i128 deserialize_u8
-        deserialize_u16 deserialize_u32 deserialize_u64 deserialize_u128 deserialize_f32 deserialize_f64 deserialize_char deserialize_bytes
-        deserialize_byte_buf deserialize_identifier deserialize_seq deserialize_map
+        deserialize_any deserialize_i128 deserialize_u128 deserialize_char deserialize_bytes deserialize_byte_buf deserialize_identifier
+        deserialize_seq deserialize_map
+    }
+
+    /// SQLite and some drivers have integers in place of booleans.
+    fn deserialize_bool<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, RowError> {
+        match (self.0, self.text()) {
+            (Value::Int(value @ (0 | 1)), _) => visitor.visit_bool(*value == 1),
+            (_, Some(text)) => text.deserialize_bool(visitor),
+            _ => self.typed(visitor),
+        }
     }
 
     /// A number or a boolean is its text.
     fn deserialize_string<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, RowError> {
         match self.0 {
             Value::Int(_) | Value::Float(_) | Value::Bool(_) => visitor.visit_string(self.0.to_string()),
+            Value::Json(json) => visitor.visit_borrowed_str(json),
             _ => self.typed(visitor),
         }
     }
@@ -313,6 +346,50 @@ mod tests {
             error,
             "a value that is not a struct needs exactly one column beside the key"
         );
+    }
+
+    // Spec: ITEM-LOOKUP-01, ODBC-01
+    #[test]
+    fn values_of_databases_have_the_type_of_the_field() {
+        #[derive(Debug, Deserialize, PartialEq)]
+        struct Row {
+            flag: bool,
+            padded: i64,
+            whole: u16,
+            rate: f64,
+            number: String,
+            large: u64,
+        }
+        let row = |whole: Value| {
+            record(&[
+                ("flag", 1.into()),
+                ("padded", "7   ".into()),
+                ("whole", whole),
+                ("rate", Value::Decimal("1.25".to_owned())),
+                ("number", 5.into()),
+                ("large", Value::Decimal(u64::MAX.to_string())),
+            ])
+        };
+        let expected = Row {
+            flag: true,
+            padded: 7,
+            whole: 3,
+            rate: 1.25,
+            number: "5".to_owned(),
+            large: u64::MAX,
+        };
+        assert_eq!(
+            from_record::<Row>(&row(Value::Decimal("3.00".to_owned()))),
+            Ok(expected)
+        );
+        for changed in [
+            Value::Decimal("3.50".to_owned()),
+            70_000.into(),
+            (-1).into(),
+            3.5.into(),
+        ] {
+            assert!(from_record::<Row>(&row(changed.clone())).is_err(), "{changed:?}");
+        }
     }
 
     // Spec: ITEM-LOOKUP-01
