@@ -1,6 +1,6 @@
 //! The text of delimited rows.
 
-use super::format::{Character, DelimitedFormat, QuoteMode};
+use super::format::{Character, DelimitedFormat, QuoteMode, other_delimiter};
 use crate::file::LineEnd;
 use crate::rows::FieldValue;
 
@@ -73,6 +73,20 @@ impl RowForm {
             FieldValue::Bytes(value) => {
                 let digits: String = value.iter().map(|byte| format!("{byte:02x}")).collect();
                 self.append_text(&format!("\\x{digits}"), false, out)
+            }
+        }
+    }
+
+    /// Appends the name of the only column. One that contains another delimiter is quoted: without quotes, readers reject it.
+    pub(super) fn append_only_name(&self, name: &str, out: &mut Vec<u8>) {
+        match self.quote {
+            Some(quote)
+                if self.quotes != QuoteMode::Never && other_delimiter(name, self.delimiter).is_some() =>
+            {
+                self.append_quoted(name, quote, out);
+            }
+            _ => {
+                self.append_value(true, FieldValue::Text(name), out);
             }
         }
     }

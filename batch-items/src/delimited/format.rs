@@ -25,7 +25,7 @@ use crate::choices;
 /// | `header` | `true` without `columns` | `false`: the first line is data, whatever it contains; the fields are found by `columns`, or by their order |
 /// | `comment` | none | lines that begin with this character are not read |
 /// | `trim` | `false` | `true` removes blanks around fields |
-/// | `strict` | `true` | `false` accepts rows with missing or additional fields, text after a closing quote, files that share no column with the first one, and a header of one column that contains `,`, `;`, `\|` or a tab |
+/// | `strict` | `true` | `false` accepts rows with missing or additional fields, text after a closing quote, files that share no column with the first one, and a header of one column that contains `,`, `;`, `\|` or a tab outside of quotes |
 #[derive(BatchArtifact)]
 pub struct DelimitedFormat {
     #[batch_property(name = "delimiter", value = ",")]
@@ -76,6 +76,12 @@ pub struct Character(pub(crate) u8);
 /// A character, or `none`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct OrNone(pub(super) Option<u8>);
+
+/// Returns another delimiter that a name contains. A comma before a blank is punctuation.
+pub(super) fn other_delimiter(name: &str, delimiter: u8) -> Option<char> {
+    let is_other = |c: &char| [',', ';', '\t', '|'].contains(c) && *c != char::from(delimiter);
+    name.replace(", ", " ").chars().find(is_other)
+}
 
 impl FromStr for Character {
     type Err = String;

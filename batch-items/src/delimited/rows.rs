@@ -8,7 +8,7 @@ use batch_runtime::xml::suggest::did_you_mean;
 use csv::StringRecord;
 use serde::de::DeserializeOwned;
 
-use super::format::{DelimitedFormat, RowFormat};
+use super::format::{DelimitedFormat, RowFormat, other_delimiter};
 use super::split::{Characters, Fields, RowEnd};
 use crate::error::{Field, Origin, ReadError, RecordError, ResourceError};
 use crate::file::{Bytes, Format, Items, NextLine, OpenFile, Place, Records, Source, decode};
@@ -68,16 +68,21 @@ impl Delimited {
         Ok(row)
     }
 
-    /// Returns the names of the fields. `bytes` are those after the lines that are skipped.
-    fn names(&self, source: &Source, bytes: &mut Bytes) -> Result<Option<StringRecord>, ReadError> {
+    /// Returns the names of the fields; `fields` become those of the header. `bytes` are those after the lines that are skipped.
+    fn names(
+        &self,
+        source: &Source,
+        bytes: &mut Bytes,
+        fields: &mut Fields,
+    ) -> Result<Option<StringRecord>, ReadError> {
         if !self.has_header() {
             let columns = &self.rows.columns;
             return Ok((!columns.is_empty()).then(|| StringRecord::from(columns.clone())));
         }
-        let (characters, mut fields) = (self.format.characters(&self.rows), Fields::default());
+        let characters = self.format.characters(&self.rows);
         let fail = |cause: &str| source.fail(format!("cannot read the header: {cause}"));
         let limit = source.max_record_length();
-        let found = next_row(bytes, &characters, &mut fields, limit).map_err(|error| source.fail(error))?;
+        let found = next_row(bytes, &characters, fields, limit).map_err(|error| source.fail(error))?;
         let mut names = StringRecord::new();
         match found {
             NextRow::End => {}
@@ -131,7 +136,8 @@ impl Format for Delimited {
             Some(place) => source.open_at(place)?,
             None => source.open_after(file.input.skip_lines)?,
         };
-        let mut names = self.names(&source, &mut input)?;
+        let mut fields = Fields::default();
+        let mut names = self.names(&source, &mut input, &mut fields)?;
         if resume_at.is_none() {
             self.check_columns(&source, &mut input)?;
         }
@@ -144,7 +150,8 @@ impl Format for Delimited {
             start: input.place(record),
             input,
             characters: self.format.characters(&self.rows),
-            fields: Fields::default(),
+            quoted_header: fields.begin_with_quote(),
+            fields,
             names,
             width,
             has_header: self.has_header(),
@@ -174,6 +181,8 @@ pub struct Rows {
     /// The number of fields of a row; unknown before the first one, if they have no names.
     width: Option<usize>,
     has_header: bool,
+    /// True if the header begins with a quote.
+    quoted_header: bool,
     strict: bool,
     record: u64,
     /// The place of the current row.
@@ -268,7 +277,7 @@ impl Rows {
         self.other_columns(&format!("no column `{missing}`"), missing)
     }
 
-    /// Fails if the header is one column that contains another delimiter.
+    /// Fails if the header is one column that contains another delimiter outside of quotes.
     fn check_delimiter(&self) -> Result<(), ReadError> {
         let Some(hint) = self.other_delimiter() else {
             return Ok(());
@@ -278,15 +287,11 @@ impl Rows {
         Err(self.source.fail(cause).into())
     }
 
-    /// Returns a hint if the only column contains another delimiter.
+    /// Returns a hint if the only column contains another delimiter outside of quotes.
     fn other_delimiter(&self) -> Option<String> {
         let mut columns = self.columns();
-        let single = columns.next().filter(|_| columns.next().is_none())?;
-        // A name with the delimiter was in quotes, and a comma before a blank is punctuation.
-        let delimiter = char::from(self.characters.delimiter);
-        let single = single.replace(", ", " ");
-        let is_other = |c: &char| [',', ';', '\t', '|'].contains(c) && *c != delimiter;
-        match single.chars().find(is_other)? {
+        let single = columns.next().filter(|_| columns.next().is_none() && !self.quoted_header)?;
+        match other_delimiter(single, self.characters.delimiter)? {
             '\t' => Some("; if a tab separates the columns, set `delimiter` to `tab`".to_owned()),
             other => Some(format!(
                 "; if `{other}` separates the columns, set `delimiter` to it"

@@ -47,6 +47,14 @@ struct Field {
     is_quoted: bool,
 }
 
+impl Fields {
+    /// Returns whether the first field is in quotes.
+    pub(super) fn begin_with_quote(&self) -> bool {
+        let first = self.all.first();
+        first.is_some_and(|field| field.is_quoted || field.place.start > 0)
+    }
+}
+
 impl Characters {
     /// Returns whether a line is no row, by its first bytes.
     pub(super) fn is_skipped(&self, rest: &[u8]) -> bool {

@@ -107,8 +107,13 @@ impl RowEncoder {
 
     fn write_header(&self, names: &[String], out: &mut Vec<u8>) {
         let form = RowForm::new(&self.format, self.quotes, self.text.line_end);
-        for (index, name) in names.iter().enumerate() {
-            form.append(index, FieldValue::Text(name), out);
+        match names {
+            [name] => form.append_only_name(name, out),
+            _ => {
+                for (index, name) in names.iter().enumerate() {
+                    form.append(index, FieldValue::Text(name), out);
+                }
+            }
         }
         form.end(names.len(), out);
     }

@@ -66,7 +66,7 @@ pub(super) struct Task {
     /// A path, or a pattern with `*`, `?`, `[..]`, and `**` for directories of any depth.
     #[batch_property(name = "resource")]
     pub(super) resource: FilePattern,
-    /// If no file matches: `fail`, or `ignore`: then the step can be repeated. `deleteFiles` ignores by default, the others fail.
+    /// If no file matches: `fail`, or `ignore`, with which the step can be repeated. `deleteFiles` ignores by default, the others fail.
     #[batch_property(name = "if.missing")]
     if_missing: Option<IfMissing>,
     #[batch_context]

@@ -197,6 +197,9 @@ class Csv:
         # Where it can do without quotes, Python escapes outside of them, and quotes neither a comment nor the line ends that it does not use.
         if "escape" in options or "comment" in options or end != "\r\n":
             quoting = csv.QUOTE_ALL
+        # The name of an only column that contains the delimiter of other files.
+        if len(document["names"]) == 1:
+            quoting = csv.QUOTE_ALL
         encoding = options["encoding"]
         if encoding == "utf-16":
             encoding = chance.choice(["utf-16-le", "utf-16-be"])
