@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::error::Error;
 use std::fmt;
 
-use batch_runtime::BatchException;
+use batch_runtime::{BatchError, BatchException};
 use encoding_rs::{Encoding, UTF_8};
 
 /// A record that cannot be read: the file and line, the field with its value if it is known, and the raw text.
@@ -257,16 +257,16 @@ impl EncodeError {
         }
     }
 
-    /// `item` is the number of the item in the list that is written, from 1.
+    /// Returns the error about the item at `index`, from 0, of the list that is written.
     #[must_use]
-    pub fn of_chunk(resource: String, item: u64, cause: String) -> Self {
-        let of = "chunk";
-        Self {
+    pub fn of_chunk(resource: String, index: usize, cause: String) -> BatchError {
+        let error = Self {
             resource,
-            item,
-            of,
+            item: index as u64 + 1,
+            of: "chunk",
             cause,
-        }
+        };
+        BatchError::about_item(index, error)
     }
 }
 

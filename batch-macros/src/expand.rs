@@ -179,6 +179,7 @@ fn result(row: &Method) -> TokenStream {
         Shape::Text | Shape::Decide => quote!(::std::string::String),
         Shape::Flag | Shape::Judge => quote!(bool),
         Shape::Count => quote!(::core::option::Option<u64>),
+        Shape::Origin => quote!(::core::option::Option<::std::string::String>),
         Shape::Timeout => quote!(i32),
         Shape::Plan => quote!(#runtime::PartitionPlan),
         Shape::Collect => quote!(::core::option::Option<#runtime::CollectorData>),
@@ -229,7 +230,7 @@ fn defaults(row: &Method, place: Span, is_disabled: bool) -> Vec<(TokenStream, T
             vec![error, quote!(::core::unreachable!())]
         }
         Shape::Timeout => vec![quote!(::core::result::Result::Ok(timeout))],
-        Shape::Count | Shape::Destination => {
+        Shape::Count | Shape::Origin | Shape::Destination => {
             vec![quote!(::core::result::Result::Ok(::core::option::Option::None))]
         }
         Shape::Compensation => vec![nothing(), quote!(false)],
@@ -252,7 +253,7 @@ fn adapters(method: &ArtifactMethod, artifact: &Artifact) -> Vec<TokenStream> {
             "into_status",
             quote!(self),
         )],
-        Shape::Flag | Shape::Count | Shape::Plan => vec![value(method, quote!(self))],
+        Shape::Flag | Shape::Count | Shape::Origin | Shape::Plan => vec![value(method, quote!(self))],
         Shape::Timeout | Shape::Judge => {
             let bound = bind_params(method);
             let names = params_of(method).iter().map(|param| declaration(param.kind).0);
@@ -441,7 +442,8 @@ fn read(method: &ArtifactMethod, artifact: &Artifact) -> Vec<TokenStream> {
     let call = converted(method, quote!(ReadReturn), "into_read", quote!(self));
     let item = associated(method, quote!(ReadReturn), "Item");
     let (keeps_position, rewindable) = (keeps_position(artifact), artifact.rewindable);
-    let has_end_methods = has_end_methods(artifact);
+    let has_end_methods = has_any(artifact, &["finish", "close"]);
+    let has_origin = has_any(artifact, &["get_item_origin"]);
     // rustc reports items that are not `Send` at the result type as well.
     let fill = spanned(result_type(method), |open, _| {
         let closure = quote_spanned!(open=> || #call);
@@ -456,6 +458,7 @@ fn read(method: &ArtifactMethod, artifact: &Artifact) -> Vec<TokenStream> {
                 keeps_position: #keeps_position,
                 rewindable: #rewindable,
                 has_end_methods: #has_end_methods,
+                has_origin: #has_origin,
                 error_type: #error_type(),
             }
         },
@@ -516,7 +519,7 @@ fn write(method: &ArtifactMethod, artifact: &Artifact) -> Vec<TokenStream> {
     let runtime = runtime();
     let (buffered, transactional) = (artifact.buffered, transaction.is_some());
     let (keeps_position, rewindable) = (keeps_position(artifact), artifact.rewindable);
-    let has_end_methods = has_end_methods(artifact);
+    let has_end_methods = has_any(artifact, &["finish", "close"]);
     let has_destination = artifact.method(Shape::Destination).is_some();
     let is_of_destination = match transaction_of(artifact).filter(|_| has_destination) {
         Some(ty) => quote!(#runtime::ChunkTransaction::is_other_than::<#ty>()),
@@ -585,10 +588,10 @@ fn or_unit(ty: Option<&Type>) -> TokenStream {
     ty.map_or_else(|| quote!(()), ToTokens::to_token_stream)
 }
 
-/// Returns whether the reader or writer has `#[finish]` or `#[close]`. Elements of an array may have the conditions of the methods.
-fn has_end_methods(artifact: &Artifact) -> TokenStream {
-    let last = |method: &&ArtifactMethod| ["finish", "close"].contains(&method.row.attribute);
-    let methods = artifact.methods.iter().filter(last).map(|method| {
+/// Returns whether the artifact has one of these methods. Elements of an array may have the conditions of the methods.
+fn has_any(artifact: &Artifact, attributes: &[&str]) -> TokenStream {
+    let is_one = |method: &&ArtifactMethod| attributes.contains(&method.row.attribute);
+    let methods = artifact.methods.iter().filter(is_one).map(|method| {
         let cfgs = &method.cfgs;
         quote!(#(#cfgs)* true)
     });

@@ -23,6 +23,7 @@ struct Inner {
     /// Full path of the error's type.
     type_name: &'static str,
     item: Option<usize>,
+    about: Option<usize>,
     needs_rollback: bool,
     panic: bool,
     details: Option<Box<dyn Any + Send + Sync>>,
@@ -41,6 +42,7 @@ impl BatchError {
             is_report: false,
             type_name: std::any::type_name::<dyn Error + Send + Sync>(),
             item: None,
+            about: None,
             needs_rollback: false,
             panic: false,
             details: None,
@@ -65,15 +67,29 @@ impl BatchError {
     // Spec: D-10
     pub fn at_item(index: usize, error: impl Into<BatchError>) -> Self {
         let mut error = error.into();
-        error.0.item = Some(index);
+        (error.0.item, error.0.about) = (Some(index), Some(index));
         error
     }
 
-    /// Returns the error without the index of [`BatchError::at_item`], for a writer that gives its parts other lists than it gets.
+    /// Creates an error about the item at `index` (from 0) of the list passed to the writer. Unlike [`BatchError::at_item`] it says nothing about
+    /// the items before it: the message of the failed step names where the item comes from, and nothing else depends on the index.
+    // Spec: READ-11
+    pub fn about_item(index: usize, error: impl Into<BatchError>) -> Self {
+        let mut error = error.into();
+        error.0.about = Some(index);
+        error
+    }
+
+    /// Returns the index of [`BatchError::at_item`] or [`BatchError::about_item`].
+    pub(crate) fn about(&self) -> Option<usize> {
+        self.0.about
+    }
+
+    /// Returns the error without the index of [`BatchError::at_item`] or [`BatchError::about_item`], for a writer that gives its parts other lists than it gets.
     // Spec: D-10
     #[must_use]
     pub fn without_item_index(mut self) -> Self {
-        self.0.item = None;
+        (self.0.item, self.0.about) = (None, None);
         self
     }
 
@@ -301,6 +317,7 @@ impl<E: Into<Box<dyn Error + Send + Sync>> + 'static> From<E> for BatchError {
             is_report,
             type_name: std::any::type_name::<E>(),
             item: None,
+            about: None,
             needs_rollback: false,
             panic: false,
             details: None,

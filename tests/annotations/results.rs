@@ -44,6 +44,7 @@ macro_rules! every_method {
                 read_item() -> (Option<u32>) { None }
                 get_checkpoint_info() -> (u32) { 1 }
                 get_item_count() -> (Option<u64>) { None }
+                get_item_origin() -> (Option<String>) { None }
                 close() -> (()) { () }
             }
             item_processor {
@@ -170,6 +171,7 @@ fn of_reader(reader: &mut dyn ItemReader) -> Vec<Outcome> {
         reader.open(None),
         reader.checkpoint_info().map(drop),
         reader.get_item_count().map(drop),
+        reader.get_item_origin().map(drop),
         reader.close(),
     ]
 }

@@ -290,7 +290,9 @@ impl Rows {
     /// Returns a hint if the only column contains another delimiter outside of quotes.
     fn other_delimiter(&self) -> Option<String> {
         let mut columns = self.columns();
-        let single = columns.next().filter(|_| columns.next().is_none() && !self.quoted_header)?;
+        let single = columns
+            .next()
+            .filter(|_| columns.next().is_none() && !self.quoted_header)?;
         match other_delimiter(single, self.characters.delimiter)? {
             '\t' => Some("; if a tab separates the columns, set `delimiter` to `tab`".to_owned()),
             other => Some(format!(

@@ -88,6 +88,13 @@ where
         self.items
     }
 
+    /// Returns the file and line of the last record, as errors name them.
+    #[get_item_origin]
+    pub fn item_origin(&self) -> Option<String> {
+        let Origin { resource, line, .. } = self.files.origin()?;
+        Some(format!("{resource}:{line}"))
+    }
+
     /// Replaces a position of this reader with the position of the next record. Within a file, that copies no text.
     pub(crate) fn update_checkpoint(&self, position: &mut ReadPosition) {
         if !self.files.update_position(position) {

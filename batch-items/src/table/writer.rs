@@ -313,7 +313,7 @@ impl<T: Serialize + Send + 'static, D: TableDatabase> TableItemWriter<T, D> {
     }
 
     fn bad_item(&self, index: usize, cause: String) -> BatchError {
-        EncodeError::of_chunk(self.table.0.clone(), index as u64 + 1, cause).into()
+        EncodeError::of_chunk(self.table.0.clone(), index, cause)
     }
 
     fn fail(&self, cause: impl Into<Box<dyn Error + Send + Sync>>) -> TableError {

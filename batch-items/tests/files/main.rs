@@ -17,6 +17,7 @@ mod happenings;
 mod http_input;
 mod lookup;
 mod names;
+mod origins;
 mod output;
 mod own_format;
 mod partitions;

@@ -77,6 +77,8 @@ pub(crate) enum Shape {
     Read,
     /// No parameter, a number of items or none as the result.
     Count,
+    /// No parameter, the origin of an item or none as the result.
+    Origin,
     /// `(item: &In)` or `(item: In)`, the processed item as the result.
     Process,
     /// `(items: &[Out])` or `(items: &[Out], tx: &mut ChunkTransaction)`, no result.
@@ -193,8 +195,9 @@ mod tests {
     use super::*;
 
     /// Attributes that the draft does not have.
-    const EXTENSIONS: [&str; 7] = [
+    const EXTENSIONS: [&str; 8] = [
         "get_item_count",
+        "get_item_origin",
         "destination",
         "finish",
         "chunk_listener",

@@ -40,6 +40,12 @@ macro_rules! role_table {
             /// Nothing else depends on the number: a wrong one shows in the bar only, and an error or panic is logged
             /// as a warning. It should be cheap to determine, because no item is read before.
             get_item_count("fn item_count(&mut self) -> Result<Option<u64>, E>") { shape: Shape::Count, ..NOTICE }
+            /// Returns where the last item comes from, such as `orders.csv:17`, or `None`. Optional; an extension of the draft.
+            ///
+            /// An error of the processor or writer then names the place of the item that it is about, or of the first and last item of the
+            /// list. The runtime does not call it for each item. After an error that fails the step, another instance of the reader, which
+            /// has to be `rewindable = true`, opens at the checkpoint, reads up to the item, and is asked. If that fails, there is no place.
+            get_item_origin("fn item_origin(&mut self) -> Result<Option<String>, E>") { shape: Shape::Origin, ..NOTICE }
         ]
 
         /// Transforms an item, or filters it with `None`.

@@ -388,6 +388,7 @@ impl Binder<'_> {
             transactional: info.transactional,
             writer_keeps_position: info.keeps_position,
             rewindable: input.rewindable && info.rewindable && !info.transactional,
+            reader_has_origin: input.rewindable && input.has_origin,
             ends_with_commit: info.transactional
                 && !(info.has_end_methods || input.has_end_methods || has_algorithm),
             buffer_reads: chunk.buffer_reads,

@@ -61,6 +61,8 @@ pub struct ReaderInfo {
     /// True if it has `#[close]`.
     // Spec: D-107
     pub has_end_methods: bool,
+    /// True if it has `#[get_item_origin]`.
+    pub has_origin: bool,
     /// The path of the type of its errors, empty if it has none.
     pub error_type: &'static str,
 }
@@ -87,6 +89,12 @@ pub trait ItemReader: Send {
     /// `#[get_item_count]`: the number of items of the whole input, `None` if unknown. Called once, after the first `open`
     /// of a step execution. An error is logged; progress then has no bar.
     fn get_item_count(&mut self) -> Result<Option<u64>, BatchError> {
+        Ok(None)
+    }
+
+    /// `#[get_item_origin]`: where the last item comes from.
+    // Spec: READ-11
+    fn get_item_origin(&mut self) -> Result<Option<String>, BatchError> {
         Ok(None)
     }
 

@@ -159,7 +159,7 @@ where
         let mut messages = Vec::new();
         for (index, item) in items.enumerate() {
             let message = self.message(item);
-            let failed = |cause: String| EncodeError::of_chunk(self.place(), index as u64 + 1, cause);
+            let failed = |cause: String| EncodeError::of_chunk(self.place(), index, cause);
             messages.push(message.map_err(failed)?);
         }
         match self.send(&messages) {
@@ -170,7 +170,7 @@ where
                 let cause = format!(
                     "the message of {bytes} bytes is larger than the broker accepts; raise `max.message.bytes` of the topic"
                 );
-                Err(EncodeError::of_chunk(self.place(), index as u64 + 1, cause).into())
+                Err(EncodeError::of_chunk(self.place(), index, cause))
             }
         }
     }

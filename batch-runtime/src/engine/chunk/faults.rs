@@ -17,6 +17,7 @@ use crate::role::SkipPolicy;
 /// Decides about the errors of a step, and publishes what it decides.
 pub(super) struct Faults<'a> {
     pub(super) chunk: &'a BoundChunk,
+    pub(super) contexts: ContextScope,
     pub(super) env: StepEnv<'a>,
     pub(super) policy: Option<Policy>,
     pub(super) budget: Budget,

@@ -9,6 +9,7 @@ mod interval_state;
 mod listeners;
 mod lists;
 mod marker;
+mod origin;
 mod reading;
 mod rules;
 mod writing;
@@ -113,6 +114,7 @@ impl<'a> ChunkRunner<'a> {
             algorithm,
             faults: Faults {
                 chunk,
+                contexts: contexts.clone(),
                 env,
                 policy,
                 budget: Budget::default(),

@@ -11,6 +11,7 @@ use super::interval_state::{Interval, RolledBack};
 use super::rules::{Attempt, Decision, Fault};
 use super::{ChunkListeners, ChunkRunner, ProgressCheck};
 use crate::artifact::{Fill, FillEnd, FillError, Halt, ItemObserver};
+use crate::checkpoint::CheckpointInfo;
 use crate::error::BatchError;
 use crate::observer::ItemPhase;
 
@@ -165,6 +166,8 @@ struct ChunkObserver<'w, 'r, 'a> {
     /// Those before.
     read_before: u64,
     step_name: &'w str,
+    /// The reader's checkpoint at the beginning of the interval.
+    checkpoint: Option<&'w CheckpointInfo>,
     /// The reason for leaving the loop of reader and processor.
     rolled_back: Option<RolledBack>,
 }
@@ -176,6 +179,7 @@ impl<'w, 'r, 'a> ChunkObserver<'w, 'r, 'a> {
             faults,
             read_before: interval.read_before,
             step_name: &interval.step.step_name,
+            checkpoint: interval.state.reader.as_ref(),
             listeners: &mut *interval.listeners,
             rolled_back: None,
         }
@@ -206,10 +210,12 @@ impl<'w, 'r, 'a> ChunkObserver<'w, 'r, 'a> {
             numbers: &[number],
             attempt: Attempt::First,
         };
-        let decision = self.faults.decide(&fault, || {
+        let decided = self.faults.decide(&fault, || {
             let failure = Failure::thrown(processor, "process_item", Arc::clone(&error));
             failure.at_item(self.read_before + number as u64, self.step_name)
-        })?;
+        });
+        let decision =
+            decided.map_err(|failure| self.faults.with_origin(failure, self.checkpoint, number..=number))?;
         if decision == Decision::Retry {
             let notify = "on_retry_process_exception";
             let forced = self

@@ -208,9 +208,22 @@ impl ChunkRunner<'_> {
             attempt: self.lists.attempt(&failed.list),
         };
         let inputs = self.faults.budget.inputs(interval.reads);
-        let decision = self.faults.decide(&fault, || {
+        let decided = self.faults.decide(&fault, || {
             let failure = Failure::thrown(&self.chunk.writer, "write_items", Arc::clone(error));
             failure.because(interval.first_items(inputs))
+        });
+        let decision = decided.map_err(|failure| {
+            // If an input was filtered or skipped, results have other numbers than inputs.
+            let results = self.lists.flushed + self.results.len() + self.lists.dropped.len();
+            let about = error.about().map(|index| failed.list.start + index);
+            let items = about.map_or_else(|| failed.items(), |item| item..item + 1);
+            let failed = match self.lists.numbers(items)[..] {
+                [first, .., last] if inputs == results => first + 1..=last + 1,
+                [only] if inputs == results => only + 1..=only + 1,
+                _ => 1..=inputs,
+            };
+            self.faults
+                .with_origin(failure, interval.state.reader.as_ref(), failed)
         })?;
         match decision {
             Decision::Retry => self.retry(interval, failed),

@@ -228,9 +228,9 @@ where
 
     fn write_each<'a>(&mut self, items: impl Iterator<Item = &'a T>) -> Result<(), BatchError> {
         let mut messages = Vec::new();
-        for (item, index) in items.zip(0..) {
-            let message = self.message(item, self.written + index);
-            let failed = |cause: String| EncodeError::of_chunk(self.place(), index + 1, cause);
+        for (index, item) in items.enumerate() {
+            let message = self.message(item, self.written + index as u64);
+            let failed = |cause: String| EncodeError::of_chunk(self.place(), index, cause);
             messages.push(message.map_err(failed)?);
         }
         match self.send(&messages) {
@@ -244,7 +244,7 @@ where
                 let cause = format!(
                     "the message of {bytes} bytes is larger than the server accepts; raise its `max_payload`, or `max_msg_size` of the stream"
                 );
-                Err(EncodeError::of_chunk(self.place(), index as u64 + 1, cause).into())
+                Err(EncodeError::of_chunk(self.place(), index, cause))
             }
         }
     }

@@ -1,0 +1,12 @@
+// Spec: ART-03
+use batch_runtime::prelude::*;
+
+#[derive(BatchArtifact)]
+struct Sample;
+
+impl Sample {
+    #[get_item_origin]
+    pub fn method(&mut self) {}
+}
+
+fn main() {}
