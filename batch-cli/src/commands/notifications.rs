@@ -32,7 +32,8 @@ impl Notifications {
     pub(crate) fn run(self, session: &mut Session) -> Outcome {
         if let Some(target) = self.test {
             session.deliver_notifications()?;
-            return test(&session.open_or_empty()?, target);
+            // A test needs no repository, which a new installation does not have yet.
+            return test(&session.in_memory()?, target);
         }
         if self.send {
             session.deliver_notifications()?;

@@ -65,10 +65,16 @@ fn a_target_can_be_tested() {
         error.contains("unknown notification target `opps`; did you mean `ops`?"),
         "{error}"
     );
-    assert!(
-        !notified.path().join("batch.db").exists(),
-        "no repository is created"
-    );
+    // A new installation names a repository that does not exist yet.
+    notified.receiver.set(Manner::Responds(200));
+    let named = ["--repository", "sqlite://new.db", "notifications", "--test"];
+    assert_eq!(notified.run(0, &named).0, "ops: delivered\n");
+    for repository in ["batch.db", "new.db"] {
+        assert!(
+            !notified.path().join(repository).exists(),
+            "no repository is created"
+        );
+    }
 }
 
 /// Spec: NOTIFY-08
