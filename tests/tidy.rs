@@ -497,19 +497,9 @@ fn every_code_of_a_diagnostic_is_tested() {
 #[test]
 fn published_crates_are_complete() {
     let root = root();
-    let workspace = fs::read_to_string(root.join("Cargo.toml")).unwrap();
-    let members = workspace
-        .lines()
-        .find(|line| line.starts_with("members"))
-        .unwrap();
-    let mut published = 0;
-    for path in members.split('"').skip(1).step_by(2) {
-        let folder = root.join(path);
-        let manifest = fs::read_to_string(folder.join("Cargo.toml")).unwrap();
-        if manifest.contains("\npublish = false") {
-            continue;
-        }
-        published += 1;
+    let published = published();
+    for (folder, manifest) in &published {
+        let path = folder.display();
         let read = |name: &str| {
             let file = folder.join(name);
             fs::read_to_string(&file).unwrap_or_else(|error| panic!("{}: {error}", file.display()))
@@ -537,7 +527,79 @@ fn published_crates_are_complete() {
             assert!(manifest.contains(part), "{path} lacks {part}");
         }
     }
-    assert_eq!(published, 17);
+    assert_eq!(published.len(), 17);
+}
+
+/// Returns the folders of the published crates, and their manifests.
+fn published() -> Vec<(PathBuf, String)> {
+    let workspace = fs::read_to_string(root().join("Cargo.toml")).unwrap();
+    let members = workspace.lines().find(|line| line.starts_with("members"));
+    let folders = members.unwrap().split('"').skip(1).step_by(2);
+    let manifests = folders.map(|path| {
+        let folder = root().join(path);
+        let manifest = fs::read_to_string(folder.join("Cargo.toml")).unwrap();
+        (folder, manifest)
+    });
+    manifests
+        .filter(|(_, manifest)| !manifest.contains("\npublish = false"))
+        .collect()
+}
+
+/// The table of features of each published crate has all its features, and marks the default ones.
+#[test]
+fn features_are_documented() {
+    for (folder, manifest) in published() {
+        let Some((_, features)) = manifest.split_once("\n[features]\n") else {
+            continue;
+        };
+        let features: Vec<&str> = features
+            .lines()
+            .take_while(|line| !line.starts_with('['))
+            .collect();
+        let default = features
+            .iter()
+            .find_map(|line| line.strip_prefix("default = "))
+            .unwrap_or_default();
+        // The table of the command line is in the guide.
+        let page = match folder.ends_with("batch-cli") {
+            true => root().join("docs/guide/command-line.md"),
+            false => folder.join("src/lib.rs"),
+        };
+        let page = fs::read_to_string(page).unwrap();
+        let rows: String = page
+            .lines()
+            .filter_map(|line| line.trim_start_matches("//! ").strip_prefix("| "))
+            .filter_map(|row| row.split('|').next())
+            .collect();
+        for name in features
+            .iter()
+            .filter_map(|line| line.split_once(" = "))
+            .map(|(name, _)| name)
+        {
+            if name == "default" || name.starts_with('#') {
+                continue;
+            }
+            let mark = match default.contains(&format!("\"{name}\"")) {
+                true => format!("`{name}` (default)"),
+                false => format!("`{name}`"),
+            };
+            assert!(rows.contains(&mark), "{}: no row for {mark}", folder.display());
+        }
+    }
+}
+
+/// The notes of the version that is released next are read in five minutes.
+#[test]
+fn the_changelog_has_notes_of_this_version() {
+    let read = |name: &str| fs::read_to_string(root().join(name)).unwrap();
+    let manifest = read("Cargo.toml");
+    let (_, version) = manifest.split_once("[workspace.package]\nversion = \"").unwrap();
+    let heading = format!("\n## {}", version.split('"').next().unwrap());
+    let changelog = read("CHANGELOG.md");
+    let notes = changelog.split("\n## ").nth(1).unwrap();
+    assert!(changelog.contains(&heading), "no section {heading}");
+    let words = notes.split_whitespace().count();
+    assert!(words <= 1_200, "{words} words take longer than five minutes");
 }
 
 /// Each page that names the oldest compiler names the one of `rust-version`.

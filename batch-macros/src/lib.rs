@@ -2,6 +2,12 @@
 //! Each entry is one line; `role/table.rs` is the table of all roles.
 //!
 //! `parse` -> `validate` -> `expand`, or `fallback` when a check found an error.
+//!
+//! # Features
+//!
+//! | feature | |
+//! |---|---|
+//! | `tokio` | `async` methods, as of `batch-runtime` |
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
 mod alias;

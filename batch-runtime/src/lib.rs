@@ -147,6 +147,15 @@
 //! # Linking
 //!
 //! Artifacts of another crate are linked only if the program names that crate: `use my_artifacts as _;`.
+//!
+//! # Features
+//!
+//! | feature | |
+//! |---|---|
+//! | `sqlite` (default), `postgres`, `mysql` | the databases of job repositories; PostgreSQL and MySQL by the client library of the system (`libpq-dev`, `libmariadb-dev`) |
+//! | `bundled-postgres`, `bundled-mysql` | the same, with the client library compiled in; `bundled-mysql` needs cmake |
+//! | `anyhow`, `eyre` | exception classes of errors in reports of these crates |
+//! | `tokio` | `async` methods of artifacts, and asynchronous calls of the operator |
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
 // The derive names this crate as its users do; the built-in artifact uses it too.

@@ -32,6 +32,12 @@
 //! assert_eq!(written.items(), [2, 4, 8]);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
+//!
+//! # Features
+//!
+//! | feature | |
+//! |---|---|
+//! | `sqlite` (default), `postgres`, `mysql` | the databases of jobs under test, as of `batch-runtime` |
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
 mod artifact_test;

@@ -15,6 +15,14 @@
 //! | `httpCall` | calls a service by HTTP (`HttpCall`); needs the feature `http` |
 //!
 //! Durations in their properties are `500ms`, `90s`, `10m`, `2h`, `1d`, or a number of seconds.
+//!
+//! # Features
+//!
+//! | feature | |
+//! |---|---|
+//! | `sqlite` (default), `postgres`, `mysql` | the databases of `sqlScript`, as of `batch-runtime` |
+//! | `zstd` | compression of files by zstd |
+//! | `http` | the batchlet `httpCall` |
 #![cfg_attr(docsrs, feature(doc_cfg))]
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 

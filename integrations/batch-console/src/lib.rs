@@ -23,6 +23,13 @@
 //!
 //! The pages work without JavaScript, which only refreshes them. They show the executions of every process and host on the repository,
 //! Spring Batch's included. A job that is launched here runs in this process, or on a worker.
+//!
+//! # Features
+//!
+//! | feature | |
+//! |---|---|
+//! | `sqlite` (default), `postgres`, `mysql` | the databases of job repositories, as of `batch-runtime` |
+//! | `bundled-postgres`, `bundled-mysql` | the same, with the client library compiled in |
 // Spec: CON-01 to CON-15
 #![cfg_attr(docsrs, feature(doc_cfg))]
 #![cfg_attr(test, allow(clippy::unwrap_used))]

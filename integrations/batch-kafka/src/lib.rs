@@ -4,6 +4,12 @@
 //! The checkpoint of a [`KafkaItemReader`] has the position in each partition, so each message is an item once, wherever the process dies. The
 //! guide has a page about [queues](https://github.com/batch-runtime/batch-runtime/blob/main/docs/guide/queues.md). In Job XML alone there are
 //! `kafkaRecordReader`, `recordKafkaWriter` and `kafkaPartitions`, once the program names this crate: `use batch_kafka as _;`.
+//!
+//! # Features
+//!
+//! | feature | |
+//! |---|---|
+//! | `sqlite` (default), `postgres`, `mysql` | the databases of job repositories, as of `batch-runtime` |
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
 // `rdkafka` 0.39 does not return the id of a topic, so a restart could not tell that the topic was deleted and created again

@@ -42,6 +42,13 @@
 //! Nothing here delays a job or changes its result. Events wait in a bounded queue for the thread that sends them; events
 //! that do not fit are lost. A request is repeated up to three times; a server that cannot be reached is one warning
 //! until it responds again.
+//!
+//! # Features
+//!
+//! | feature | |
+//! |---|---|
+//! | `sqlite` (default), `postgres`, `mysql` | the databases of job repositories, as of `batch-runtime` |
+//! | `bundled-postgres`, `bundled-mysql` | the same, with the client library compiled in |
 // Spec: LIN-01 to LIN-11
 #![cfg_attr(docsrs, feature(doc_cfg))]
 #![cfg_attr(test, allow(clippy::unwrap_used))]

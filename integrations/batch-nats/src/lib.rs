@@ -19,6 +19,14 @@
 //! On the server there is a stream, which the first program creates: `BATCH_PARTITIONS`, a work queue with a durable consumer for each
 //! queue of workers, whose tickets expire after 7 days. With a [prefix](NatsTransport::connect) it has another name, so that several
 //! repositories can share a server.
+//!
+//! # Features
+//!
+//! | feature | |
+//! |---|---|
+//! | `items` (default) | streams as the input and output of steps |
+//! | `sqlite` (default), `postgres`, `mysql` | the databases of job repositories, as of `batch-runtime` |
+//! | `bundled-postgres`, `bundled-mysql` | the same, with the client library compiled in |
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
 #![cfg_attr(test, allow(clippy::unwrap_used))]

@@ -12,6 +12,13 @@
 //! ```
 //!
 //! The command line of `batch-cli` with the feature `notify` configures them by `[notify]` in `batch.toml`.
+//!
+//! # Features
+//!
+//! | feature | |
+//! |---|---|
+//! | `sqlite` (default), `postgres`, `mysql` | the databases of job repositories, as of `batch-runtime` |
+//! | `bundled-postgres`, `bundled-mysql` | the same, with the client library compiled in |
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
 #![cfg_attr(test, allow(clippy::unwrap_used))]

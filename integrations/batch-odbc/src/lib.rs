@@ -8,6 +8,12 @@
 //!
 //! The property `database` is a connection string such as `odbc:DSN=erp;UID=batch;PWD=secret`, or the name of one in the table
 //! `[databases]` of `batch.toml`. A program links the driver manager of the system: unixODBC, iODBC or the ODBC of Windows.
+//!
+//! # Features
+//!
+//! | feature | |
+//! |---|---|
+//! | `sqlite` (default), `postgres`, `mysql` | the databases of job repositories, as of `batch-runtime` |
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
 #![cfg_attr(test, allow(clippy::unwrap_used))]

@@ -41,6 +41,13 @@
 //! Nothing here delays a job or changes its result. Spans and logs wait in bounded queues (`OTEL_BSP_MAX_QUEUE_SIZE`,
 //! `OTEL_BLRP_MAX_QUEUE_SIZE`); records that do not fit are dropped. A collector that cannot be reached is logged once as a warning, until
 //! it can be reached again.
+//!
+//! # Features
+//!
+//! | feature | |
+//! |---|---|
+//! | `sqlite` (default), `postgres`, `mysql` | the databases of job repositories, as of `batch-runtime` |
+//! | `bundled-postgres`, `bundled-mysql` | the same, with the client library compiled in |
 // Spec: OTEL-01 to OTEL-10
 #![cfg_attr(docsrs, feature(doc_cfg))]
 #![cfg_attr(test, allow(clippy::unwrap_used))]

@@ -32,6 +32,13 @@
 //!     }
 //! }
 //! ```
+//!
+//! # Features
+//!
+//! | feature | |
+//! |---|---|
+//! | `postgres`, `mysql`, `sqlite` | the databases to write to, as of sqlx |
+//! | `repository-sqlite` (default) | job repositories in SQLite; a program with another repository leaves it out |
 
 mod database;
 mod destination;
