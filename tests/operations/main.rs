@@ -22,4 +22,5 @@ mod settings;
 mod shutdown;
 mod terminal;
 #[cfg(unix)]
+mod upgrade;
 mod workers;

@@ -1,0 +1,13 @@
+PRAGMA foreign_keys=OFF;
+BEGIN TRANSACTION;
+CREATE TABLE written (id INTEGER NOT NULL, name TEXT NOT NULL);
+INSERT INTO written VALUES(1,'Ada 1');
+INSERT INTO written VALUES(2,'Ada 2');
+INSERT INTO written VALUES(3,'Ada 3');
+INSERT INTO written VALUES(4,'Ada 4');
+INSERT INTO written VALUES(5,'Ada 5');
+INSERT INTO written VALUES(6,'Ada 6');
+CREATE TABLE source (n INTEGER PRIMARY KEY, id TEXT, name TEXT);
+CREATE TABLE BATCH_MARKER (MARKER_KEY VARCHAR(250) NOT NULL PRIMARY KEY, FENCE BIGINT NOT NULL, INTERVAL_NUMBER BIGINT NOT NULL, STATE TEXT NOT NULL, SESSION_NAME VARCHAR(60) NOT NULL);
+INSERT INTO BATCH_MARKER VALUES('ledger/d41d8cd98f00b204e9800998ecf8427e/load',1793313320838203110,3,'{"version":1,"lineage":"376e1210b44f27a81e449f16c77160c7","job_instance":9,"step_execution":20,"counters":{"reads":2,"writes":2,"filters":0,"read_skips":0,"process_skips":0,"write_skips":0},"reader":"{\"files\":1,\"names\":1153653452,\"contents\":2132912357,\"found\":2,\"file\":{\"resource\":\"in/rows-2.csv\",\"byte\":32,\"line\":5,\"record\":3,\"fingerprint\":{\"size\":87,\"modified\":1700000000000,\"head\":1482495679}},\"items\":12}","writer":"{\"table\":\"written\",\"fields\":[\"id\",\"name\"]}","user_data":null,"skips":null,"data":{},"payloads":[]}','batch-marker 8e536c234c003f7578339188dec0a446');
+COMMIT;
