@@ -602,6 +602,27 @@ fn the_changelog_has_notes_of_this_version() {
     assert!(words <= 1_200, "{words} words take longer than five minutes");
 }
 
+/// Forks, too, can publish what is here: no file names a place of the sources.
+#[test]
+fn no_address_that_nobody_owns() {
+    let own = ["github.com/batch-", "runtime"].concat();
+    let folders = [
+        "batch-cli",
+        "batch-items",
+        "batch-macros",
+        "batch-runtime",
+        "batch-testing",
+        "batch-xml",
+        "docs",
+        "examples",
+        "integrations",
+        "tests",
+    ];
+    for (name, text) in files(&folders, &["rs", "md", "toml", "html"]) {
+        assert!(!text.contains(&own), "{name}");
+    }
+}
+
 /// Each page that names the oldest compiler names the one of `rust-version`.
 #[test]
 fn the_oldest_compiler_is_named_alike() {

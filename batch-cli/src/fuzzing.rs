@@ -48,7 +48,6 @@ pub fn settings(data: &[u8]) {
 }
 
 #[cfg(test)]
-#[path = "../../fuzz/src/mutate.rs"]
 mod mutate;
 
 #[cfg(test)]

@@ -1,6 +1,5 @@
 //! The bodies of fuzz targets for the readers of files: see `fuzz/README.md`.
 
-#[path = "../../fuzz/src/files.rs"]
 mod files;
 
 use self::files::target;
@@ -55,7 +54,6 @@ target! {
 }
 
 #[cfg(test)]
-#[path = "../../fuzz/src/mutate.rs"]
 mod mutate;
 
 #[cfg(test)]

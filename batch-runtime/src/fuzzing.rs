@@ -139,7 +139,6 @@ fn matches(pattern: &str, status: &str) -> bool {
 }
 
 #[cfg(test)]
-#[path = "../../fuzz/src/mutate.rs"]
 mod mutate;
 
 #[cfg(test)]

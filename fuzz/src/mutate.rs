@@ -53,8 +53,12 @@ const TOKENS: [&str; 24] = [
 /// If the body panics; prints the seed and the input.
 pub fn replay(corpus: &str, mutations: usize, body: fn(&[u8])) {
     let folders = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors();
-    let mut folders = folders.map(|folder| folder.join("fuzz/corpus").join(corpus));
-    let folder = folders.find(|folder| folder.is_dir()).expect("there is a corpus");
+    let mut folders = folders.map(|folder| folder.join("fuzz/corpus"));
+    // A published crate has none.
+    let Some(all) = folders.find(|folder| folder.is_dir()) else {
+        return println!("NOT CHECKED: {corpus}, whose corpus is in the repository");
+    };
+    let folder = all.join(corpus);
     let mut files: Vec<_> = fs::read_dir(folder)
         .unwrap()
         .map(|entry| entry.unwrap().path())

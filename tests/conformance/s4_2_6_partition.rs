@@ -239,6 +239,12 @@ fn a_stop_reaches_every_partition() {
       step all:3 STOPPED
     ");
     assert_snapshot!(sorted(&stage), @"cancel a · cancel b");
+    let steps = operator.step_executions(execution).unwrap();
+    assert_eq!(
+        steps[3].ended,
+        Some(steps[3].started),
+        "it waited, and took no time"
+    );
 }
 
 /// After a stop the restart runs the incomplete partitions, from their checkpoints, with the plan of the first

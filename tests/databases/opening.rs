@@ -187,7 +187,7 @@ fn a_schema_of_postgresql_holds_a_repository() {
     let tables =
         "SELECT COUNT(*) FROM information_schema.tables WHERE table_name LIKE 'batch%' AND table_schema";
     for (number, schema) in [(1, "one"), (2, "other")] {
-        let url = format!("{}&options=-csearch_path%3D{schema}", place.url());
+        let url = format!("{}&options=-csearch_path%3D{schema}%2Cpublic", place.url());
         for _ in 0..2 {
             build(&url).unwrap_or_else(|error| panic!("{error}"));
         }

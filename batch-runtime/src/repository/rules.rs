@@ -269,9 +269,12 @@ pub(crate) fn begin_step(step: &mut StepExecution, now: Timestamp) {
     step.last_updated = step.started;
 }
 
-/// Ends a step execution, not before it started.
+/// Ends a step execution, not before it started. One that never ran, such as a partition that waited, has taken no time.
 pub(crate) fn end_step(step: &mut StepExecution, ending: &Ending, now: Timestamp, max_message: usize) {
-    let now = now.max(step.started);
+    let now = match step.status {
+        BatchStatus::Starting => step.started,
+        _ => now.max(step.started),
+    };
     step.version += 1;
     step.status = ending.status;
     step.exit_status.clone_from(&ending.exit_status);

@@ -130,8 +130,11 @@ mod tests {
     /// Each element has a section in `docs/job-xml.md` that lists exactly its attributes and its children.
     #[test]
     fn the_guide_describes_every_element() {
-        let page = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/job-xml.md");
-        let page = std::fs::read_to_string(page).unwrap_or_default();
+        let docs = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs");
+        if !docs.is_dir() {
+            return println!("NOT CHECKED: the guide, which is in the repository");
+        }
+        let page = std::fs::read_to_string(docs.join("job-xml.md")).unwrap();
         let sections: Vec<&str> = page.split("\n### ").skip(1).collect();
         for rule in ELEMENTS {
             let heading = format!("`<{}>`", rule.name);

@@ -1,6 +1,5 @@
 //! The bodies of fuzz targets for the readers of columnar files and sheets: see `fuzz/README.md`.
 
-#[path = "../../../fuzz/src/files.rs"]
 mod files;
 
 use batch_items::file::{FileItemReader, Format, Items, ReadPosition};
@@ -70,7 +69,6 @@ fn workbook(sheet: &[u8]) -> zip::result::ZipResult<Vec<u8>> {
 }
 
 #[cfg(test)]
-#[path = "../../../fuzz/src/mutate.rs"]
 mod mutate;
 
 #[cfg(test)]

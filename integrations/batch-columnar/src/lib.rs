@@ -1,8 +1,7 @@
 //! Parquet, Arrow and Excel files as the input and output of batch jobs.
 //!
 //! The readers have the properties of [`FileInput`](batch_items::file::FileInput), the writer has the properties of
-//! [`FileOutput`](batch_items::file::FileOutput). The guide has a page about
-//! [files](https://github.com/batch-runtime/batch-runtime/blob/main/docs/guide/files.md).
+//! [`FileOutput`](batch_items::file::FileOutput). The page about files in the guide of the repository explains them.
 //!
 //! ```
 //! use batch_columnar::ParquetItemReader;

@@ -2,8 +2,8 @@
 //! groups.
 //!
 //! The checkpoint of a [`KafkaItemReader`] has the position in each partition, so each message is an item once, wherever the process dies. The
-//! guide has a page about [queues](https://github.com/batch-runtime/batch-runtime/blob/main/docs/guide/queues.md). In Job XML alone there are
-//! `kafkaRecordReader`, `recordKafkaWriter` and `kafkaPartitions`, once the program names this crate: `use batch_kafka as _;`.
+//! guide of the repository has a page about queues. In Job XML alone there are `kafkaRecordReader`, `recordKafkaWriter`
+//! and `kafkaPartitions`, once the program names this crate: `use batch_kafka as _;`.
 //!
 //! # Features
 //!

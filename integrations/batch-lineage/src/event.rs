@@ -147,6 +147,5 @@ fn facet(version: &str, name: &str, mut fields: Value) -> Value {
 
 /// Returns the URI of this producer.
 fn producer() -> String {
-    let (repository, version) = (env!("CARGO_PKG_REPOSITORY"), env!("CARGO_PKG_VERSION"));
-    format!("{repository}/tree/v{version}/batch-lineage")
+    format!("https://docs.rs/batch-lineage/{}", env!("CARGO_PKG_VERSION"))
 }

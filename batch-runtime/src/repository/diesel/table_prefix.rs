@@ -27,6 +27,12 @@ impl TablePrefix {
         if !characters.next().is_some_and(|first| first.is_ascii_alphabetic()) {
             return reject("does not start with a letter");
         }
+        if prefix.contains('.') {
+            return Err(format!(
+                "table_prefix `{prefix}` contains a schema; on PostgreSQL name it by `?options=-csearch_path%3DSCHEMA%2Cpublic`, on MySQL \
+                 as the database of the URL"
+            ));
+        }
         if let Some(strange) = characters.find(|other| !other.is_ascii_alphanumeric() && *other != '_') {
             return reject(&format!("contains `{}`", strange.escape_default()));
         }
@@ -155,6 +161,16 @@ mod tests {
         assert_eq!(
             TablePrefix::new("batch_").unwrap().rename_all("BATCH_x"),
             "BATCH_x"
+        );
+    }
+
+    /// Spring Batch allows a schema there.
+    #[test]
+    fn a_schema_has_its_own_place_in_the_url() {
+        let error = TablePrefix::new("batch.BATCH_").err().unwrap();
+        assert!(
+            error.contains("contains a schema; on PostgreSQL name it by"),
+            "{error}"
         );
     }
 

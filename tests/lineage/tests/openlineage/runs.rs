@@ -91,7 +91,7 @@ fn an_event_has_all_facets() {
           "facets": {},
           "inputFacets": {
             "inputStatistics": {
-              "_producer": "https://github.com/batch-runtime/batch-runtime/tree/vVERSION/batch-lineage",
+              "_producer": "https://docs.rs/batch-lineage/VERSION",
               "_schemaURL": "https://openlineage.io/spec/facets/1-0-0/InputStatisticsInputDatasetFacet.json#/$defs/InputStatisticsInputDatasetFacet",
               "rowCount": 5
             }
@@ -103,7 +103,7 @@ fn an_event_has_all_facets() {
       "job": {
         "facets": {
           "jobType": {
-            "_producer": "https://github.com/batch-runtime/batch-runtime/tree/vVERSION/batch-lineage",
+            "_producer": "https://docs.rs/batch-lineage/VERSION",
             "_schemaURL": "https://openlineage.io/spec/facets/2-0-4/JobTypeJobFacet.json#/$defs/JobTypeJobFacet",
             "integration": "BATCH_RUNTIME",
             "jobType": "STEP",
@@ -117,7 +117,7 @@ fn an_event_has_all_facets() {
         {
           "facets": {
             "schema": {
-              "_producer": "https://github.com/batch-runtime/batch-runtime/tree/vVERSION/batch-lineage",
+              "_producer": "https://docs.rs/batch-lineage/VERSION",
               "_schemaURL": "https://openlineage.io/spec/facets/1-2-0/SchemaDatasetFacet.json#/$defs/SchemaDatasetFacet",
               "fields": [
                 {
@@ -135,18 +135,18 @@ fn an_event_has_all_facets() {
           "namespace": "sqlite:///batch.db",
           "outputFacets": {
             "outputStatistics": {
-              "_producer": "https://github.com/batch-runtime/batch-runtime/tree/vVERSION/batch-lineage",
+              "_producer": "https://docs.rs/batch-lineage/VERSION",
               "_schemaURL": "https://openlineage.io/spec/facets/1-0-2/OutputStatisticsOutputDatasetFacet.json#/$defs/OutputStatisticsOutputDatasetFacet",
               "rowCount": 4
             }
           }
         }
       ],
-      "producer": "https://github.com/batch-runtime/batch-runtime/tree/vVERSION/batch-lineage",
+      "producer": "https://docs.rs/batch-lineage/VERSION",
       "run": {
         "facets": {
           "parent": {
-            "_producer": "https://github.com/batch-runtime/batch-runtime/tree/vVERSION/batch-lineage",
+            "_producer": "https://docs.rs/batch-lineage/VERSION",
             "_schemaURL": "https://openlineage.io/spec/facets/1-2-0/ParentRunFacet.json#/$defs/ParentRunFacet",
             "job": {
               "name": "job",
@@ -166,7 +166,7 @@ fn an_event_has_all_facets() {
             }
           },
           "processing_engine": {
-            "_producer": "https://github.com/batch-runtime/batch-runtime/tree/vVERSION/batch-lineage",
+            "_producer": "https://docs.rs/batch-lineage/VERSION",
             "_schemaURL": "https://openlineage.io/spec/facets/1-1-1/ProcessingEngineRunFacet.json#/$defs/ProcessingEngineRunFacet",
             "name": "batch-runtime",
             "openlineageAdapterVersion": "VERSION",

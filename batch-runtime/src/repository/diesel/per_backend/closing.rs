@@ -15,6 +15,7 @@ use crate::repository::diesel::transaction_error::TransactionError;
 use crate::repository::diesel::update::update;
 use crate::repository::rules::{self, OPEN as OPEN_STATUSES, stored_message};
 use crate::repository::{Ending, RepositoryError, Result};
+use crate::status::BatchStatus;
 
 /// Updates an execution or step execution that its owner cannot end any more.
 macro_rules! closed {
@@ -100,20 +101,26 @@ impl Repository {
 
     /// Closes the open step executions of an instance, as their job executions are closed.
     fn close_open_steps(&self, connection: &mut Connection, instance: i64, owner: &str) -> QueryResult<()> {
-        let steps: Vec<(i64, Option<DbTimestamp>, Option<String>)> = step_execution::table
+        let steps: Vec<(i64, Option<DbTimestamp>, Option<String>, Option<String>)> = step_execution::table
             .inner_join(job_execution::table)
             .filter(job_execution::job_instance_id.eq(instance))
             .filter(one_of(step_execution::status, OPEN))
             .select((
                 step_execution::step_execution_id,
                 step_execution::start_time,
+                step_execution::status,
                 // The row of a step never shows STOPPING; the row of its job does.
                 job_execution::status,
             ))
             .load(connection)?;
-        for (id, started, job_status) in steps {
+        for (id, started, status, job_status) in steps {
             let closing = closing_of(job_status.as_deref(), owner).unwrap_or_else(|_| rules::crashed(owner));
-            self.close_step(connection, id, started, &closing)?;
+            // As of `rules::end_step`.
+            let ended = match status.as_deref() == Some(BatchStatus::Starting.as_str()) {
+                true => started,
+                false => Some(self.now()).max(started),
+            };
+            self.close_step(connection, id, ended, &closing)?;
         }
         Ok(())
     }
@@ -148,16 +155,15 @@ impl Repository {
         Ok(())
     }
 
-    /// Closes a step execution. The clock of the dead owner may have been ahead.
+    /// Closes a step execution.
     pub(super) fn close_step(
         &self,
         connection: &mut Connection,
         id: i64,
-        started: Option<DbTimestamp>,
+        ended: Option<DbTimestamp>,
         closing: &Ending,
     ) -> QueryResult<usize> {
         let message = stored_message(&closing.message, self.settings.format.max_varchar);
-        let ended = Some(self.now()).max(started);
         closed!(step_execution, id, ended, closing, message).execute(connection)
     }
 }

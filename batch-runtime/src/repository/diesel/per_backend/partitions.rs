@@ -264,7 +264,7 @@ impl Repository {
             InnerSteps::Close => self.close_steps_within(connection, &step, &owner)?,
         };
         match ends {
-            true => self.close_step(connection, id.0, None, &rules::crashed(&owner))?,
+            true => self.close_step(connection, id.0, Some(self.now()), &rules::crashed(&owner))?,
             false => self.reopen_step(connection, id.0)?,
         };
         // Should the worker only be suspended, its next renewal fails, and it stops.
@@ -315,7 +315,12 @@ impl Repository {
     ) -> QueryResult<bool> {
         let within = inner_steps(connection, partition)?;
         for (id, started) in within.open {
-            self.close_step(connection, id, started, &rules::crashed(owner))?;
+            self.close_step(
+                connection,
+                id,
+                Some(self.now()).max(started),
+                &rules::crashed(owner),
+            )?;
         }
         Ok(within.has_any)
     }

@@ -103,7 +103,12 @@ impl Repository {
         counters: StepCounters,
         end: &EndOfStep<'a>,
     ) -> EndRows<'a> {
-        let now = self.now().max(self.column(step.started));
+        let started = self.column(step.started);
+        // As of `rules::end_step`.
+        let now = match step.status {
+            BatchStatus::Starting => started,
+            _ => self.now().max(started),
+        };
         let start_of = |next: &StepExecution| started_step(next, now.max(self.column(next.started)));
         EndRows {
             ended: EndedStep {
