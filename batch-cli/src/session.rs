@@ -59,10 +59,8 @@ impl Session {
         if let Some(threads) = settings.partition_threads {
             runtime = runtime.partition_threads(threads.get());
         }
-        if let (name, origin) = settings.get(Setting::Dispatch)
-            && *origin != Origin::Default
-            && !dispatch::is_address(name)
-        {
+        let (name, origin) = settings.get(Setting::Dispatch);
+        if *origin != Origin::Default && !dispatch::is_address(name) {
             runtime = runtime.dispatch(name);
         }
         if let Some(dialect) = settings.dialect {
@@ -71,9 +69,8 @@ impl Session {
         for (name, value) in settings.system_properties() {
             runtime = runtime.system_property(name, value);
         }
-        if let (directories, origin) = settings.get(Setting::JobPath)
-            && *origin != Origin::Default
-        {
+        let (directories, origin) = settings.get(Setting::JobPath);
+        if *origin != Origin::Default {
             runtime = runtime.job_path(directories);
         }
         Self {

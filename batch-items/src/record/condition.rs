@@ -97,9 +97,10 @@ fn compare(value: &Value, other: &Value) -> Option<Ordering> {
         (Value::Int(value), Value::Int(other)) => Some(value.cmp(other)),
         (Value::Float(value), Value::Float(other)) => value.partial_cmp(other),
         (Value::Text(value), Value::Text(other)) => Some(value.cmp(other)),
-        (Value::Text(value), Value::Int(other)) if let Ok(value) = value.parse::<i64>() => {
-            Some(value.cmp(other))
-        }
+        (Value::Text(text), Value::Int(other)) => match text.parse::<i64>() {
+            Ok(value) => Some(value.cmp(other)),
+            Err(_) => decimal::compare(text, &other.to_string()),
+        },
         (Value::Bool(_), Value::Int(_) | Value::Float(_) | Value::Decimal(_)) => None,
         (_, Value::Int(_) | Value::Float(_) | Value::Decimal(_)) => {
             decimal::compare(&value.to_string(), &other.to_string())

@@ -216,20 +216,22 @@ impl Names {
         let missing = |(name, may_lack): &&(String, bool)| !may_lack && !has(name);
         let has_mark =
             |(name, may_lack): &&(String, bool)| *may_lack && !has(name) && has(&format!("{name}?"));
-        let failure = match self.is_tuple {
-            _ if columns == 0 => None,
-            _ if let Some(name) = self.selected_twice() => {
-                Some(format!("`columns` has the name `{name}` twice"))
-            }
-            false if let Some((name, _)) = self.selected.iter().find(has_mark) => Some(format!(
+        let failure = if columns == 0 {
+            None
+        } else if let Some(name) = self.selected_twice() {
+            Some(format!("`columns` has the name `{name}` twice"))
+        } else if self.is_tuple {
+            (fields != columns)
+                .then(|| format!("the items have {fields} fields, but `columns` names {columns}"))
+        } else if let Some((name, _)) = self.selected.iter().find(has_mark) {
+            Some(format!(
                 "the items have no field `{name}`, but one named `{name}?`; write `{name}??` for it"
-            )),
-            true => (fields != columns)
-                .then(|| format!("the items have {fields} fields, but `columns` names {columns}")),
-            false => self.selected.iter().find(missing).map(|(name, _)| {
+            ))
+        } else {
+            self.selected.iter().find(missing).map(|(name, _)| {
                 let hint = did_you_mean(name, self.fields.iter().map(|field| field.name.as_str()));
                 format!("the items have no field `{name}`{hint}")
-            }),
+            })
         };
         self.is_complete = failure.is_none();
         self.required = self.fields.iter().filter(|field| field.is_required).count();
