@@ -134,7 +134,7 @@ mod tests {
         if !docs.is_dir() {
             return println!("NOT CHECKED: the guide, which is in the repository");
         }
-        let page = std::fs::read_to_string(docs.join("job-xml.md")).unwrap();
+        let page = std::fs::read_to_string(docs.join("job-xml.md")).expect("the guide is there");
         let sections: Vec<&str> = page.split("\n### ").skip(1).collect();
         for rule in ELEMENTS {
             let heading = format!("`<{}>`", rule.name);

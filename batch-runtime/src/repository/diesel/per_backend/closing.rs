@@ -49,6 +49,9 @@ type OpenExecution = (
     Option<String>,
 );
 
+/// Id, start, status, and the status of the job execution.
+type OpenStep = (i64, Option<DbTimestamp>, Option<String>, Option<String>);
+
 impl Repository {
     /// Closes the open executions and step executions of an instance whose owner is dead. VERSION grows, so that the
     /// repository rejects what the owner may still write. `cause` is the reason why they cannot be resumed.
@@ -101,7 +104,7 @@ impl Repository {
 
     /// Closes the open step executions of an instance, as their job executions are closed.
     fn close_open_steps(&self, connection: &mut Connection, instance: i64, owner: &str) -> QueryResult<()> {
-        let steps: Vec<(i64, Option<DbTimestamp>, Option<String>, Option<String>)> = step_execution::table
+        let steps: Vec<OpenStep> = step_execution::table
             .inner_join(job_execution::table)
             .filter(job_execution::job_instance_id.eq(instance))
             .filter(one_of(step_execution::status, OPEN))
