@@ -44,6 +44,8 @@ fn files(folders: &[&str], extensions: &[&str]) -> Vec<(String, String)> {
     while let Some(path) = pending.pop() {
         if path.is_dir() {
             pending.extend(fs::read_dir(path).unwrap().map(|entry| entry.unwrap().path()));
+        } else if path.is_symlink() {
+            // The text of another file.
         } else if extensions
             .iter()
             .any(|one| path.extension().is_some_and(|it| it == *one))
