@@ -585,7 +585,9 @@ fn features_are_documented() {
                 true => format!("`{name}` (default)"),
                 false => format!("`{name}`"),
             };
+            let is_marked = rows.contains(&format!("`{name}` (default)"));
             assert!(rows.contains(&mark), "{}: no row for {mark}", folder.display());
+            assert_eq!(is_marked, mark.ends_with(')'), "{}: {mark}", folder.display());
         }
     }
 }
@@ -604,11 +606,17 @@ fn the_changelog_has_notes_of_this_version() {
     assert!(words <= 1_200, "{words} words take longer than five minutes");
 }
 
-/// Forks, too, can publish what is here: no file names a place of the sources.
+/// No file contains an address of the sources, so that a fork can publish them.
 #[test]
-fn no_address_that_nobody_owns() {
+fn no_file_links_to_the_sources() {
     let own = ["github.com/batch-", "runtime"].concat();
     let folders = [
+        "ARCHITECTURE.md",
+        "CHANGELOG.md",
+        "CONTRIBUTING.md",
+        "Cargo.toml",
+        "README.md",
+        "RELEASING.md",
         "batch-cli",
         "batch-items",
         "batch-macros",
@@ -618,6 +626,7 @@ fn no_address_that_nobody_owns() {
         "docs",
         "examples",
         "integrations",
+        "migrations",
         "tests",
     ];
     for (name, text) in files(&folders, &["rs", "md", "toml", "html"]) {

@@ -163,7 +163,7 @@ impl Session {
         self.open_to_read()
     }
 
-    /// Opens an empty repository that nothing is left of.
+    /// Opens an empty repository in memory, for this process only.
     pub(crate) fn in_memory(&self) -> Result<JobOperator, CliError> {
         Ok(self.runtime().repository(IN_MEMORY).build()?.job_operator())
     }

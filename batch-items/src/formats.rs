@@ -229,14 +229,14 @@ fn value_of<T: FromStr<Err: Display> + Display>(
     }
 }
 
-/// Returns whether two texts are the same number. A float may have rounded one.
+/// Returns whether two texts are equal, or the same number. A float may have rounded one.
 #[doc(hidden)]
 pub fn is_same_number(parsed: &str, shown: &str) -> bool {
-    let number = || decimal::canonical(parsed);
-    parsed == shown || number().is_some() && number() == decimal::canonical(shown)
+    parsed == shown
+        || decimal::canonical(parsed).is_some_and(|number| decimal::canonical(shown) == Some(number))
 }
 
-/// Returns whether two texts are the same date and time. A type without a time may have dropped one.
+/// Returns whether two texts are equal, or the same date and time. A type without a time may have dropped one.
 #[doc(hidden)]
 pub fn is_same_time(parsed: &str, shown: &str) -> bool {
     parsed == shown || matches!((time_of(parsed), time_of(shown)), (Ok(parsed), Ok(shown)) if parsed == shown)

@@ -85,11 +85,20 @@ impl BatchError {
         self.0.about
     }
 
-    /// Returns the error without the index of [`BatchError::at_item`] or [`BatchError::about_item`], for a writer that gives its parts other lists than it gets.
+    /// Returns the error without the index of [`BatchError::at_item`] or [`BatchError::about_item`], for a writer whose
+    /// parts receive other lists.
     // Spec: D-10
     #[must_use]
     pub fn without_item_index(mut self) -> Self {
         (self.0.item, self.0.about) = (None, None);
+        self
+    }
+
+    /// Turns the index of [`BatchError::at_item`] into one of [`BatchError::about_item`], for a writer that has not written the items before it.
+    // Spec: D-10
+    #[must_use]
+    pub fn without_written_items(mut self) -> Self {
+        self.0.item = None;
         self
     }
 

@@ -195,7 +195,7 @@ impl BatchRuntimeBuilder {
     /// message contains the password; libpq also takes it from `~/.pgpass`. With `?table_prefix=ORDERS_` the tables
     /// are named `ORDERS_JOB_INSTANCE` and so on, instead of `BATCH_JOB_INSTANCE`; the prefix has at most 30 letters,
     /// digits and underscores. Several repositories can share a database, each with its own prefix or, on PostgreSQL,
-    /// schema: `?options=-csearch_path%3Dbatch`.
+    /// schema: `?options=-csearch_path%3Dbatch%2Cpublic`.
     // Spec: REPO-04, REPO-06, REPO-84, MEM-01
     #[must_use]
     pub fn repository(mut self, url: impl Into<String>) -> Self {

@@ -100,7 +100,10 @@ fn an_invalid_prefix_is_rejected() {
         ("", "does not start with a letter"),
         ("1_", "does not start with a letter"),
         ("a;DROP TABLE x", "contains `;`"),
-        ("schema.BATCH_", "contains a schema; on PostgreSQL name it by"),
+        (
+            "schema.BATCH_",
+            "contains a `.`, which a prefix cannot have; to use a schema",
+        ),
         ("\"", "does not start with a letter"),
         ("ABCDEFGHIJKLMNOPQRSTUVWXYZABCDE", "is too long"),
     ] {

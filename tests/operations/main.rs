@@ -21,6 +21,6 @@ mod secrets;
 mod settings;
 mod shutdown;
 mod terminal;
-#[cfg(unix)]
 mod upgrade;
+#[cfg(unix)]
 mod workers;

@@ -1,7 +1,8 @@
 //! This version resumes what earlier versions have left: each folder of `tests/upgrade` has the repository and the files of failed jobs, as
 //! the version of its name wrote them.
 //!
-//! `BATCH_UPDATE=1 cargo test --test operations left_by_earlier_versions` writes the folder of this version, with the program `sqlite3`.
+//! `BATCH_LEAVE=1 cargo test --test operations left_by_earlier_versions` writes the folder of this version, with the program `sqlite3`: see
+//! RELEASING.md.
 #![cfg(unix)]
 
 use std::fs;
@@ -16,88 +17,99 @@ use tempfile::TempDir;
 
 use super::operating::ends;
 
-/// The jobs: reader, its properties, writer, its properties, and what else is in the step. Each fails at the row `x7` of its input.
-const JOBS: [(&str, &str, &str, &str, &str, &str); 10] = [
-    (
-        "delimited",
-        "csvRecordReader",
-        "resource=in/rows-*.csv",
-        "recordCsvWriter",
-        "output=out/delimited.csv",
-        "",
-    ),
-    (
-        "fixed",
-        "fixedWidthRecordReader",
-        "resource=in/rows.txt;columns=id 1-4, name 5-12",
-        "recordFixedWidthWriter",
-        "output=out/fixed.txt;columns=id 1-4, name 5-12",
-        "",
-    ),
-    (
-        "lines",
-        "jsonlRecordReader",
-        "resource=in/rows.jsonl",
-        "recordJsonArrayWriter",
-        "output=out/lines.json",
-        "",
-    ),
-    (
-        "array",
-        "jsonArrayRecordReader",
-        "resource=in/rows.json",
-        "recordJsonlWriter",
-        "output=out/array.jsonl.gz",
-        "",
-    ),
-    (
-        "pattern",
-        "patternRecordReader",
-        "resource=in/rows.log;pattern=^(?<id>\\w+) (?<name>.*)$",
-        "recordTableWriter",
-        "table=written",
-        "",
-    ),
-    (
-        "query",
-        "queryRecordReader",
-        "query=SELECT n, id, name FROM source;key=n",
-        "recordCsvWriter",
-        "output=out/query.csv",
-        "",
-    ),
-    (
-        "groups",
-        "csvRecordGroupReader",
-        "resource=in/rows-*.csv;group=size 2",
-        "recordGroupTableWriter",
-        "table=written",
-        "",
-    ),
-    (
-        "parts",
-        "csvRecordReader",
-        "",
-        "recordTableWriter",
-        "table=written",
-        "<partition><algorithm ref=\"filePartitions\"><properties><property name=\"resource\" value=\"in/rows-*.csv\"/></properties></algorithm></partition>",
-    ),
-    (
-        "ledger",
-        "csvRecordReader",
-        "resource=in/rows-*.csv",
-        "recordTableWriter",
-        "table=written;database=sqlite://ledger.db",
-        "",
-    ),
-    (
-        "rejects",
-        "csvRecordReader",
-        "resource=in/short.csv",
-        "recordCsvWriter",
-        "output=out/rejects.csv",
-        "<listeners><listener ref=\"recordRejects\"><properties><property name=\"rejects.output\" value=\"out/rejected.csv\"/></properties></listener></listeners>",
-    ),
+/// A job whose step `load` fails at the row `x7` of its input. Properties are separated by `;`.
+struct Job {
+    name: &'static str,
+    reader: &'static str,
+    reading: &'static str,
+    writer: &'static str,
+    writing: &'static str,
+    /// Further elements of the step.
+    more: &'static str,
+}
+
+const JOB: Job = Job {
+    name: "",
+    reader: "csvRecordReader",
+    reading: "resource=in/rows-*.csv",
+    writer: "recordTableWriter",
+    writing: "table=written",
+    more: "",
+};
+
+const JOBS: [Job; 10] = [
+    Job {
+        name: "delimited",
+        writer: "recordCsvWriter",
+        writing: "output=out/delimited.csv",
+        ..JOB
+    },
+    Job {
+        name: "fixed",
+        reader: "fixedWidthRecordReader",
+        reading: "resource=in/rows.txt;columns=id 1-4, name 5-12",
+        writer: "recordFixedWidthWriter",
+        writing: "output=out/fixed.txt;columns=id 1-4, name 5-12",
+        ..JOB
+    },
+    Job {
+        name: "lines",
+        reader: "jsonlRecordReader",
+        reading: "resource=in/rows.jsonl",
+        writer: "recordJsonArrayWriter",
+        writing: "output=out/lines.json",
+        ..JOB
+    },
+    Job {
+        name: "array",
+        reader: "jsonArrayRecordReader",
+        reading: "resource=in/rows.json",
+        writer: "recordJsonlWriter",
+        writing: "output=out/array.jsonl.gz",
+        ..JOB
+    },
+    Job {
+        name: "pattern",
+        reader: "patternRecordReader",
+        reading: "resource=in/rows.log;pattern=^(?<id>\\w+) (?<name>.*)$",
+        ..JOB
+    },
+    Job {
+        name: "query",
+        reader: "queryRecordReader",
+        reading: "query=SELECT n, id, name FROM source;key=n",
+        writer: "recordCsvWriter",
+        writing: "output=out/query.csv",
+        ..JOB
+    },
+    Job {
+        name: "groups",
+        reader: "csvRecordGroupReader",
+        reading: "resource=in/rows-*.csv;group=size 2",
+        writer: "recordGroupTableWriter",
+        ..JOB
+    },
+    Job {
+        name: "parts",
+        reading: "",
+        more: "<partition><algorithm ref=\"filePartitions\"><properties>\
+               <property name=\"resource\" value=\"in/rows-*.csv\"/></properties></algorithm></partition>",
+        ..JOB
+    },
+    Job {
+        name: "ledger",
+        writing: "table=written;database=sqlite://ledger.db",
+        ..JOB
+    },
+    Job {
+        name: "rejects",
+        reading: "resource=in/short.csv",
+        writer: "recordCsvWriter",
+        writing: "output=out/rejects.csv",
+        more: "<listeners><listener ref=\"recordRejects\"><properties>\
+               <property name=\"rejects.output\" value=\"out/rejected.csv\"/></properties></listener></listeners>",
+        ..JOB
+    },
 ];
 
 /// The rows of the inputs: number, id, name.
@@ -133,11 +145,18 @@ fn prepare(folder: &Path) {
     for name in ["in", "out"] {
         fs::create_dir(folder.join(name)).unwrap();
     }
-    for (name, reader, reading, writer, writing, more) in JOBS {
-        let processor = if name == "groups" {
-            "recordGroupProcessor"
-        } else {
-            "recordProcessor"
+    for Job {
+        name,
+        reader,
+        reading,
+        writer,
+        writing,
+        more,
+    } in JOBS
+    {
+        let processor = match name {
+            "groups" => "recordGroupProcessor",
+            _ => "recordProcessor",
         };
         let (reading, writing) = (properties(reading, "reader"), properties(writing, "writer"));
         let job = format!(
@@ -196,7 +215,7 @@ fn age(folder: &Path) {
 
 /// Lets each job fail at its bad row, after some commits.
 fn fail(folder: &Path) {
-    for (name, ..) in JOBS {
+    for Job { name, .. } in JOBS {
         let skips = if name == "rejects" { "-skips=1" } else { "-skips=0" };
         ends(1, folder, &["launch", name, skips]);
     }
@@ -204,36 +223,53 @@ fn fail(folder: &Path) {
 
 /// Completes each job.
 fn complete(folder: &Path) {
-    for (name, ..) in JOBS {
+    for Job { name, .. } in JOBS {
         ends(0, folder, &["launch", name, "-skips=9"]);
     }
 }
 
-#[derive(QueryableByName, Debug, PartialEq)]
-struct Written {
+#[derive(QueryableByName)]
+struct Text {
     #[diesel(sql_type = diesel::sql_types::Text)]
-    rows: String,
+    text: String,
+}
+
+/// Returns the text that a query selects as `text`.
+fn select(folder: &Path, database: &str, query: &str) -> String {
+    let mut connection = sqlite::open(&folder.join(database));
+    diesel::sql_query(query)
+        .get_result::<Text>(&mut connection)
+        .unwrap()
+        .text
 }
 
 /// Returns what the jobs have written: the files by their names, and the tables.
-fn results(folder: &Path) -> Vec<(String, Vec<u8>)> {
+fn results(folder: &Path) -> Vec<(String, String)> {
     let files = fs::read_dir(folder.join("out")).unwrap().map(|entry| {
         let path = entry.unwrap().path();
+        let name = path.file_name().unwrap().to_string_lossy().into_owned();
+        let text = String::from_utf8(fs::read(path).unwrap());
         (
-            path.file_name().unwrap().to_string_lossy().into_owned(),
-            fs::read(path).unwrap(),
+            name,
+            text.unwrap_or_else(|binary| format!("{:?}", binary.as_bytes())),
         )
     });
     let mut found: Vec<_> = files.collect();
-    for database in ["batch.db", "ledger.db"] {
-        let query = "SELECT group_concat(id || ' ' || name, x'0a') AS rows FROM (SELECT * FROM written ORDER BY id, name)";
-        let written: Written = diesel::sql_query(query)
-            .get_result(&mut sqlite::open(&folder.join(database)))
-            .unwrap();
-        found.push((database.to_owned(), written.rows.into_bytes()));
-    }
+    let rows = "SELECT group_concat(id || ' ' || name, x'0a') AS text FROM (SELECT * FROM written ORDER BY id, name)";
+    found.extend(
+        ["batch.db", "ledger.db"].map(|database| (database.to_owned(), select(folder, database, rows))),
+    );
     found.sort();
     found
+}
+
+/// Returns the number of items that the last execution of a job has read.
+fn last_reads(folder: &Path, job: &str) -> u64 {
+    let reads = format!(
+        "SELECT CAST(SUM(READ_COUNT) AS TEXT) AS text FROM BATCH_STEP_EXECUTION WHERE JOB_EXECUTION_ID = (SELECT MAX(JOB_EXECUTION_ID)
+         FROM BATCH_JOB_EXECUTION JOIN BATCH_JOB_INSTANCE USING (JOB_INSTANCE_ID) WHERE JOB_NAME = '{job}')"
+    );
+    select(folder, "batch.db", &reads).parse().unwrap()
 }
 
 /// The databases of a folder, as SQL.
@@ -249,10 +285,15 @@ fn leave(target: &Path) {
         fs::create_dir_all(target.join(name)).unwrap();
         copy(&folder.path().join(name), &target.join(name));
     }
-    for (name, ..) in JOBS {
+    for Job { name, .. } in JOBS {
         let job = format!("{name}.xml");
         fs::copy(folder.path().join(&job), target.join(&job)).unwrap();
     }
+    // Instead of the name of this host.
+    let owner = "UPDATE BATCH_JOB_INSTANCE_LEASE SET OWNER = 'host' || substr(OWNER, instr(OWNER, '/'))";
+    sqlite::open(&folder.path().join("batch.db"))
+        .batch_execute(owner)
+        .unwrap();
     for (database, script) in DATABASES {
         let output = Command::new("sqlite3")
             .arg(folder.path().join(database))
@@ -260,19 +301,7 @@ fn leave(target: &Path) {
             .output()
             .unwrap();
         assert!(output.status.success());
-        // The host of the owner of a lease.
-        let lines = String::from_utf8(output.stdout).unwrap();
-        let owner = |line: &str| match line.split_once("LEASE VALUES(") {
-            Some((before, values)) if values.matches('/').count() == 3 => {
-                let (keys, (_, process)) = (
-                    values.split('\'').next().unwrap(),
-                    values.split_once('/').unwrap(),
-                );
-                format!("{before}LEASE VALUES({keys}'host/{process}\n")
-            }
-            _ => format!("{line}\n"),
-        };
-        fs::write(target.join(script), lines.lines().map(owner).collect::<String>()).unwrap();
+        fs::write(target.join(script), output.stdout).unwrap();
     }
 }
 
@@ -309,14 +338,9 @@ fn restore(left: &Path) -> TempDir {
 #[test]
 fn what_is_left_by_earlier_versions_is_resumed() {
     let versions = Path::new(env!("CARGO_MANIFEST_DIR")).join("upgrade");
-    let own = versions.join(env!("CARGO_PKG_VERSION"));
-    if std::env::var_os("BATCH_UPDATE").is_some() {
-        leave(&own);
+    if std::env::var_os("BATCH_LEAVE").is_some() {
+        leave(&versions.join(env!("CARGO_PKG_VERSION")));
     }
-    assert!(
-        own.is_dir(),
-        "BATCH_UPDATE=1 cargo test --test operations left_by_earlier_versions"
-    );
     let undisturbed = tempfile::tempdir().unwrap();
     prepare(undisturbed.path());
     complete(undisturbed.path());
@@ -325,18 +349,21 @@ fn what_is_left_by_earlier_versions_is_resumed() {
         .unwrap()
         .map(|entry| entry.unwrap().path())
         .collect();
+    assert!(!left.is_empty());
     for left in left {
         let folder = restore(&left);
         complete(folder.path());
-        let found = results(folder.path());
-        for ((name, expected), (_, found)) in expected.iter().zip(&found) {
-            assert_eq!(
-                String::from_utf8_lossy(found),
-                String::from_utf8_lossy(expected),
-                "{}: {name}",
+        assert_eq!(results(folder.path()), expected, "{}", left.display());
+        for Job { name, .. } in JOBS {
+            let (reads, all) = (
+                last_reads(folder.path(), name),
+                last_reads(undisturbed.path(), name),
+            );
+            assert!(
+                reads < all,
+                "{}: {name} read {reads} of {all} items",
                 left.display()
             );
         }
-        assert_eq!(found.len(), expected.len(), "{}", left.display());
     }
 }

@@ -400,7 +400,7 @@ impl<T: Send + 'static, L: BulkLookup<T>, W: WriteItems<L::Output>> EnrichingIte
         let found = self
             .look_up
             .look_up(&items, tx)
-            .map_err(BatchError::without_item_index)?;
+            .map_err(BatchError::without_written_items)?;
         if found.len() != items.len() {
             return Err(BatchError::msg(format!(
                 "the look-up returned {} results for {} items",

@@ -68,7 +68,7 @@ impl Delimited {
         Ok(row)
     }
 
-    /// Returns the names of the fields; `fields` become those of the header. `bytes` are those after the lines that are skipped.
+    /// Returns the names of the fields; `fields` are set to the fields of the header. `bytes` are those after the lines that are skipped.
     fn names(
         &self,
         source: &Source,
@@ -150,7 +150,7 @@ impl Format for Delimited {
             start: input.place(record),
             input,
             characters: self.format.characters(&self.rows),
-            quoted_header: fields.begin_with_quote(),
+            quoted_header: fields.is_first_quoted(),
             fields,
             names,
             width,

@@ -49,8 +49,9 @@ struct Field {
 
 impl Fields {
     /// Returns whether the first field is in quotes.
-    pub(super) fn begin_with_quote(&self) -> bool {
+    pub(super) fn is_first_quoted(&self) -> bool {
         let first = self.all.first();
+        // Without escapes, the place begins after the quote.
         first.is_some_and(|field| field.is_quoted || field.place.start > 0)
     }
 }

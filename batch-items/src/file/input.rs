@@ -152,8 +152,8 @@ fn is_zero(number: &u32) -> bool {
 /// A format of files, for a [`FileItemReader`](super::FileItemReader): an artifact with the properties of the format.
 ///
 /// The reader finds the files, decompresses them, resumes at checkpoints, and checks that the files are still the same. The format splits a
-/// file into [`Records`] and makes [`Items`] of them. The page "A file format of your
-/// own" in the guide of the repository has an example.
+/// file into [`Records`] and makes [`Items`] of them. An example is in the guide, on the
+/// page "A file format of your own".
 pub trait Format: Send {
     /// The records of a file.
     type Records: Records;

@@ -11,7 +11,7 @@ use super::UnknownKey;
 use crate::query::{KeyedQuery, Parameters, Query};
 use crate::record::{Value, value_of};
 
-/// The rows of a query by their key, asked for one by one: for tables that are too large for a [`Lookup`](crate::Lookup), or of whose rows a step needs few.
+/// The rows of a query by their key, asked for one by one: for tables that are too large for a [`Lookup`](crate::Lookup), or if a step needs few of the rows.
 ///
 /// | property | default | |
 /// |---|---|---|
@@ -148,10 +148,15 @@ impl<V: DeserializeOwned + Clone + 'static> KeyLookup<V> {
 }
 
 /// Returns whether a row has the key that was asked for. A database that compares a text with a number converts one of them: SQLite takes the text `007` for
-/// the number 7, and MySQL the text `7 Main Street`.
+/// the number 7, and MySQL takes the text `7 Main Street` for 7.
 fn is_same_key(found: Option<&Value>, asked: &Value) -> bool {
     let is_number = |value: &Value| matches!(value, Value::Int(_) | Value::Float(_) | Value::Decimal(_));
-    found.is_none_or(|found| is_number(found) == is_number(asked) || found.to_string() == asked.to_string())
+    match (found, asked) {
+        (None, _) => true,
+        // SQLite and MySQL store booleans as numbers.
+        (Some(Value::Int(found)), Value::Bool(asked)) => *found == i64::from(*asked),
+        (Some(found), _) => is_number(found) == is_number(asked) || found.to_string() == asked.to_string(),
+    }
 }
 
 #[cfg(test)]
@@ -168,6 +173,8 @@ mod tests {
         check(7.into(), "007".into(), false);
         check("7".into(), 7.into(), true);
         check("7 Main Street".into(), 7.into(), false);
+        check(1.into(), true.into(), true);
+        check(0.into(), true.into(), false);
         // With a collation that ignores case, and in a column of bytes.
         check("A".into(), "a".into(), true);
         check(Value::Bytes(vec![b'a']), "a".into(), true);

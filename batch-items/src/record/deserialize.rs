@@ -1,5 +1,5 @@
-//! Records become types with serde: rows of ODBC, and the keys and values of look-ups. A number or a boolean may be a text, and a text a number, as
-//! long as no value is changed.
+//! Deserializes records into types: rows of ODBC, and the keys and values of look-ups. A number or a boolean may be a text, and a text a number, as
+//! long as no value is changed; a fraction is rounded to the precision of the type.
 
 use serde::de::value::BorrowedStrDeserializer;
 use serde::de::{DeserializeOwned, DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visitor};
@@ -48,9 +48,16 @@ impl<'r> Row<'r> {
         let mut others = self.record.iter().filter(|(name, _)| !is_key(name));
         match (others.next(), others.next()) {
             (Some((_, value)), None) => Ok(Field(value)),
-            _ => Err(Error::custom(
-                "a value that is not a struct needs exactly one column beside the key",
-            )),
+            _ => {
+                let beside = if self.key.is_empty() {
+                    ""
+                } else {
+                    " beside the key"
+                };
+                Err(Error::custom(format_args!(
+                    "a value that is not a struct needs exactly one column{beside}"
+                )))
+            }
         }
     }
 }
@@ -155,6 +162,16 @@ impl<'r> Field<'r> {
         }
     }
 
+    /// Returns the value as a float, if it is a number. An integer that a float does not have is an error.
+    fn float(self) -> Result<Option<f64>, RowError> {
+        match (self.0, self.0.as_f64()) {
+            (Value::Int(exact), Some(float)) if float as i128 != i128::from(*exact) => Err(Error::custom(
+                format_args!("a float does not hold {exact}; use an integer type"),
+            )),
+            (_, float) => Ok(float),
+        }
+    }
+
     /// Calls the visitor with the value as its type.
     fn typed<V: Visitor<'r>>(self, visitor: V) -> Result<V::Value, RowError> {
         match self.0 {
@@ -200,7 +217,23 @@ impl<'de> Deserializer<'de> for Field<'de> {
 
     numbers! { as_i64 visit_i64: deserialize_i8 deserialize_i16 deserialize_i32 deserialize_i64 deserialize_u8 deserialize_u16 deserialize_u32 deserialize_u64 }
 
-    numbers! { as_f64 visit_f64: deserialize_f32 deserialize_f64 }
+    fn deserialize_f32<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, RowError> {
+        let value = self.float()?.filter(|value| value.is_finite());
+        match value {
+            Some(value) if (value as f32).is_infinite() => {
+                Err(Error::custom(format_args!("{value} is too large for an `f32`")))
+            }
+            _ => self.deserialize_f64(visitor),
+        }
+    }
+
+    fn deserialize_f64<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, RowError> {
+        match (self.float()?, self.text()) {
+            (Some(value), _) => visitor.visit_f64(value),
+            (None, Some(text)) => text.deserialize_f64(visitor),
+            (None, None) => self.typed(visitor),
+        }
+    }
 
     text_or_typed! {
         deserialize_any deserialize_i128 deserialize_u128 deserialize_char deserialize_bytes deserialize_byte_buf deserialize_identifier

@@ -42,9 +42,10 @@ macro_rules! role_table {
             get_item_count("fn item_count(&mut self) -> Result<Option<u64>, E>") { shape: Shape::Count, ..NOTICE }
             /// Returns where the last item comes from, such as `orders.csv:17`, or `None`. Optional; an extension of the draft.
             ///
-            /// An error of the processor or writer then names the place of the item that it is about, or of the first and last item of the
-            /// list. The runtime does not call it for each item. After an error that fails the step, another instance of the reader, which
-            /// has to be `rewindable = true`, opens at the checkpoint, reads up to the item, and is asked. If that fails, there is no place.
+            /// If an error of the processor or writer fails the step, its message then names the origin of the item that it is about, or of
+            /// the first and last item of the list. The runtime does not call the method for each item. The reader must be
+            /// `rewindable = true`: once the chunk is rolled back, another instance with the same contexts opens at the checkpoint, reads up to the
+            /// item, and returns its origin. If that fails, the message has no origin. `#[open]` and `#[read_item]` must have no other effect.
             get_item_origin("fn item_origin(&mut self) -> Result<Option<String>, E>") { shape: Shape::Origin, ..NOTICE }
         ]
 

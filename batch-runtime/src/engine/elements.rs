@@ -287,7 +287,7 @@ pub(crate) struct BoundChunk {
     /// True if the step can resume exactly at any of its checkpoints, not only at the last one.
     // Spec: D-103
     pub(crate) rewindable: bool,
-    /// True if the reader can read items again, and tell where they come from.
+    /// True if the reader can read items again and return their origin.
     pub(crate) reader_has_origin: bool,
     /// True if all that the writer writes is in the commits, and no method of an artifact of the chunk and no checkpoint listener follows
     /// the last one.

@@ -269,12 +269,18 @@ pub(crate) fn begin_step(step: &mut StepExecution, now: Timestamp) {
     step.last_updated = step.started;
 }
 
-/// Ends a step execution, not before it started. One that never ran, such as a partition that waited, has taken no time.
+/// Returns when a step execution ended: not before it started, because the clock of a dead owner may have been ahead. One that waits and has
+/// committed nothing, such as a partition without a thread, has taken no time.
+pub(crate) fn end_time<T: Ord>(status: BatchStatus, commits: i64, started: T, now: T) -> T {
+    match status {
+        BatchStatus::Starting if commits == 0 => started,
+        _ => now.max(started),
+    }
+}
+
+/// Ends a step execution.
 pub(crate) fn end_step(step: &mut StepExecution, ending: &Ending, now: Timestamp, max_message: usize) {
-    let now = match step.status {
-        BatchStatus::Starting => step.started,
-        _ => now.max(step.started),
-    };
+    let now = end_time(step.status, step.counters.commits, step.started, now);
     step.version += 1;
     step.status = ending.status;
     step.exit_status.clone_from(&ending.exit_status);

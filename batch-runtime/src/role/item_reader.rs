@@ -44,7 +44,7 @@ use crate::error::BatchError;
 ///     }
 /// }
 /// ```
-// Spec: READ-01 to READ-10, D-103
+// Spec: READ-01 to READ-11, D-103
 #[doc(inline)]
 pub use batch_macros::item_reader;
 

@@ -197,7 +197,7 @@ const TOUR: &str = "tour.md";
 #[test]
 #[cfg(unix)]
 fn the_readme_shows_the_output() {
-    assert_eq!(run_blocks("README.md"), 3, "the README has other commands");
+    assert_eq!(run_blocks("README.md"), 2, "the README has other commands");
     assert_eq!(
         run_blocks(&format!("docs/guide/{TOUR}")),
         4,

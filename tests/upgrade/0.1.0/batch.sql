@@ -4,13 +4,13 @@ CREATE TABLE __diesel_schema_migrations (
        version VARCHAR(50) PRIMARY KEY NOT NULL,
        run_on TIMESTAMP NOT NULL DEFAULT CURRENT_TIMESTAMP
 );
-INSERT INTO __diesel_schema_migrations VALUES('0000000000430','2026-11-30 12:04:18');
-INSERT INTO __diesel_schema_migrations VALUES('0000000000431','2026-11-30 12:04:18');
-INSERT INTO __diesel_schema_migrations VALUES('0000000000432','2026-11-30 12:04:18');
-INSERT INTO __diesel_schema_migrations VALUES('0000000000433','2026-11-30 12:04:18');
-INSERT INTO __diesel_schema_migrations VALUES('0000000000434','2026-11-30 12:04:18');
-INSERT INTO __diesel_schema_migrations VALUES('0000000000435','2026-11-30 12:04:18');
-INSERT INTO __diesel_schema_migrations VALUES('0000000000436','2026-11-30 12:04:18');
+INSERT INTO __diesel_schema_migrations VALUES('0000000000430','2026-11-30 13:34:01');
+INSERT INTO __diesel_schema_migrations VALUES('0000000000431','2026-11-30 13:34:01');
+INSERT INTO __diesel_schema_migrations VALUES('0000000000432','2026-11-30 13:34:01');
+INSERT INTO __diesel_schema_migrations VALUES('0000000000433','2026-11-30 13:34:01');
+INSERT INTO __diesel_schema_migrations VALUES('0000000000434','2026-11-30 13:34:01');
+INSERT INTO __diesel_schema_migrations VALUES('0000000000435','2026-11-30 13:34:01');
+INSERT INTO __diesel_schema_migrations VALUES('0000000000436','2026-11-30 13:34:01');
 CREATE TABLE BATCH_JOB_INSTANCE (
     JOB_INSTANCE_ID INTEGER PRIMARY KEY AUTOINCREMENT,
     VERSION INTEGER,
@@ -43,16 +43,16 @@ CREATE TABLE BATCH_JOB_EXECUTION (
     constraint JOB_INSTANCE_EXECUTION_FK foreign key (JOB_INSTANCE_ID)
     references BATCH_JOB_INSTANCE(JOB_INSTANCE_ID)
 );
-INSERT INTO BATCH_JOB_EXECUTION VALUES(1,2,1,1796040259029,1796040259032,1796040259041,'FAILED','FAILED',replace('field `id`: expected an integer, found "x7"\nthrown by #[process_item] of item processor `recordProcessor`\nat item 7 of `load`\nit is skippable, but the skip-limit of 0 is used up\nread from in/rows-2.csv:5','\n',char(10)),1796040259041,'./delimited.xml');
-INSERT INTO BATCH_JOB_EXECUTION VALUES(2,2,2,1796040259076,1796040259078,1796040259088,'FAILED','FAILED',replace('field `id`: expected an integer, found "x7"\nthrown by #[process_item] of item processor `recordProcessor`\nat item 7 of `load`\nit is skippable, but the skip-limit of 0 is used up\nread from in/rows.txt:7','\n',char(10)),1796040259088,'./fixed.xml');
-INSERT INTO BATCH_JOB_EXECUTION VALUES(3,2,3,1796040259114,1796040259117,1796040259125,'FAILED','FAILED',replace('field `id`: expected an integer, found "x7"\nthrown by #[process_item] of item processor `recordProcessor`\nat item 7 of `load`\nit is skippable, but the skip-limit of 0 is used up\nread from in/rows.jsonl:7','\n',char(10)),1796040259125,'./lines.xml');
-INSERT INTO BATCH_JOB_EXECUTION VALUES(4,2,4,1796040259147,1796040259149,1796040259158,'FAILED','FAILED',replace('field `id`: expected an integer, found "x7"\nthrown by #[process_item] of item processor `recordProcessor`\nat item 7 of `load`\nit is skippable, but the skip-limit of 0 is used up\nread from in/rows.json:7','\n',char(10)),1796040259158,'./array.xml');
-INSERT INTO BATCH_JOB_EXECUTION VALUES(5,2,5,1796040259194,1796040259197,1796040259229,'FAILED','FAILED',replace('field `id`: expected an integer, found "x7"\nthrown by #[process_item] of item processor `recordProcessor`\nat item 7 of `load`\nit is skippable, but the skip-limit of 0 is used up\nread from in/rows.log:7','\n',char(10)),1796040259229,'./pattern.xml');
-INSERT INTO BATCH_JOB_EXECUTION VALUES(6,2,6,1796040259265,1796040259268,1796040259279,'FAILED','FAILED',replace('field `id`: expected an integer, found "x7" in the record with `n` "7"\nthrown by #[process_item] of item processor `recordProcessor`\nat item 7 of `load`\nit is skippable, but the skip-limit of 0 is used up','\n',char(10)),1796040259279,'./query.xml');
-INSERT INTO BATCH_JOB_EXECUTION VALUES(7,2,7,1796040259309,1796040259313,1796040259322,'FAILED','FAILED',replace('field `id`: expected an integer, found "x7"\nthrown by #[process_item] of item processor `recordGroupProcessor`\nat item 4 of `load`\nit is skippable, but the skip-limit of 0 is used up','\n',char(10)),1796040259322,'./groups.xml');
-INSERT INTO BATCH_JOB_EXECUTION VALUES(8,2,8,1796040259359,1796040259362,1796040259387,'FAILED','FAILED',replace('field `id`: expected an integer, found "x7"\nthrown by #[process_item] of item processor `recordProcessor`\nat item 4 of `load:2`\nit is skippable, but the skip-limit of 0 is used up\nread from in/rows-2.csv:5\nin partition 2 of `load`','\n',char(10)),1796040259387,'./parts.xml');
-INSERT INTO BATCH_JOB_EXECUTION VALUES(9,2,9,1796040259424,1796040259427,1796040259448,'FAILED','FAILED',replace('field `id`: expected an integer, found "x7"\nthrown by #[process_item] of item processor `recordProcessor`\nat item 7 of `load`\nit is skippable, but the skip-limit of 0 is used up\nread from in/rows-2.csv:5','\n',char(10)),1796040259448,'./ledger.xml');
-INSERT INTO BATCH_JOB_EXECUTION VALUES(10,2,10,1796040259484,1796040259487,1796040259498,'FAILED','FAILED',replace('field `id`: expected an integer, found "x7"\nthrown by #[process_item] of item processor `recordProcessor`\nat item 7 of `load`\nit is skippable, but the skip-limit of 1 is used up; most skips had a different cause, for example: in/short.csv:4: the row has 1 fields, but 2 are expected\nread from in/short.csv:8','\n',char(10)),1796040259498,'./rejects.xml');
+INSERT INTO BATCH_JOB_EXECUTION VALUES(1,2,1,1796045645952,1796045645964,1796045645999,'FAILED','FAILED',replace('field `id`: expected an integer, found "x7"\nthrown by #[process_item] of item processor `recordProcessor`\nat item 7 of `load`\nit is skippable, but the skip-limit of 0 is used up\nread from in/rows-2.csv:5','\n',char(10)),1796045645999,'./delimited.xml');
+INSERT INTO BATCH_JOB_EXECUTION VALUES(2,2,2,1796045646414,1796045646977,1796045647057,'FAILED','FAILED',replace('field `id`: expected an integer, found "x7"\nthrown by #[process_item] of item processor `recordProcessor`\nat item 7 of `load`\nit is skippable, but the skip-limit of 0 is used up\nread from in/rows.txt:7','\n',char(10)),1796045647057,'./fixed.xml');
+INSERT INTO BATCH_JOB_EXECUTION VALUES(3,2,3,1796045647551,1796045647610,1796045647740,'FAILED','FAILED',replace('field `id`: expected an integer, found "x7"\nthrown by #[process_item] of item processor `recordProcessor`\nat item 7 of `load`\nit is skippable, but the skip-limit of 0 is used up\nread from in/rows.jsonl:7','\n',char(10)),1796045647740,'./lines.xml');
+INSERT INTO BATCH_JOB_EXECUTION VALUES(4,2,4,1796045647912,1796045647919,1796045647950,'FAILED','FAILED',replace('field `id`: expected an integer, found "x7"\nthrown by #[process_item] of item processor `recordProcessor`\nat item 7 of `load`\nit is skippable, but the skip-limit of 0 is used up\nread from in/rows.json:7','\n',char(10)),1796045647950,'./array.xml');
+INSERT INTO BATCH_JOB_EXECUTION VALUES(5,2,5,1796045648025,1796045648028,1796045648212,'FAILED','FAILED',replace('field `id`: expected an integer, found "x7"\nthrown by #[process_item] of item processor `recordProcessor`\nat item 7 of `load`\nit is skippable, but the skip-limit of 0 is used up\nread from in/rows.log:7','\n',char(10)),1796045648212,'./pattern.xml');
+INSERT INTO BATCH_JOB_EXECUTION VALUES(6,2,6,1796045648319,1796045648325,1796045648365,'FAILED','FAILED',replace('field `id`: expected an integer, found "x7" in the record with `n` "7"\nthrown by #[process_item] of item processor `recordProcessor`\nat item 7 of `load`\nit is skippable, but the skip-limit of 0 is used up','\n',char(10)),1796045648365,'./query.xml');
+INSERT INTO BATCH_JOB_EXECUTION VALUES(7,2,7,1796045648442,1796045648447,1796045648471,'FAILED','FAILED',replace('field `id`: expected an integer, found "x7"\nthrown by #[process_item] of item processor `recordGroupProcessor`\nat item 4 of `load`\nit is skippable, but the skip-limit of 0 is used up','\n',char(10)),1796045648471,'./groups.xml');
+INSERT INTO BATCH_JOB_EXECUTION VALUES(8,2,8,1796045648629,1796045648649,1796045648942,'FAILED','FAILED',replace('field `id`: expected an integer, found "x7"\nthrown by #[process_item] of item processor `recordProcessor`\nat item 4 of `load:2`\nit is skippable, but the skip-limit of 0 is used up\nread from in/rows-2.csv:5\nin partition 2 of `load`','\n',char(10)),1796045648942,'./parts.xml');
+INSERT INTO BATCH_JOB_EXECUTION VALUES(9,2,9,1796045649118,1796045649129,1796045649160,'FAILED','FAILED',replace('field `id`: expected an integer, found "x7"\nthrown by #[process_item] of item processor `recordProcessor`\nat item 7 of `load`\nit is skippable, but the skip-limit of 0 is used up\nread from in/rows-2.csv:5','\n',char(10)),1796045649160,'./ledger.xml');
+INSERT INTO BATCH_JOB_EXECUTION VALUES(10,2,10,1796045649346,1796045649436,1796045649464,'FAILED','FAILED',replace('field `id`: expected an integer, found "x7"\nthrown by #[process_item] of item processor `recordProcessor`\nat item 7 of `load`\nit is skippable, but the skip-limit of 1 is used up; most skips had a different cause, for example: in/short.csv:4: the row has 1 fields, but 2 are expected\nread from in/short.csv:8','\n',char(10)),1796045649464,'./rejects.xml');
 CREATE TABLE BATCH_JOB_EXECUTION_PARAMS (
     JOB_EXECUTION_ID INTEGER NOT NULL,
     TYPE_CD VARCHAR(6) NOT NULL,
@@ -97,28 +97,28 @@ CREATE TABLE BATCH_STEP_EXECUTION (
     constraint JOB_EXECUTION_STEP_FK foreign key (JOB_EXECUTION_ID)
     references BATCH_JOB_EXECUTION(JOB_EXECUTION_ID)
 );
-INSERT INTO BATCH_STEP_EXECUTION VALUES(1,2,'first',1,1796040259033,1796040259036,'COMPLETED',0,0,0,0,0,0,0,0,'COMPLETED','',1796040259036);
-INSERT INTO BATCH_STEP_EXECUTION VALUES(2,5,'load',1,1796040259037,1796040259041,'FAILED',3,6,0,6,0,0,0,1,'FAILED',replace('field `id`: expected an integer, found "x7"\nthrown by #[process_item] of item processor `recordProcessor`\nat item 7 of `load`\nit is skippable, but the skip-limit of 0 is used up\nread from in/rows-2.csv:5','\n',char(10)),1796040259041);
-INSERT INTO BATCH_STEP_EXECUTION VALUES(3,2,'first',2,1796040259079,1796040259083,'COMPLETED',0,0,0,0,0,0,0,0,'COMPLETED','',1796040259083);
-INSERT INTO BATCH_STEP_EXECUTION VALUES(4,5,'load',2,1796040259084,1796040259087,'FAILED',3,6,0,6,0,0,0,1,'FAILED',replace('field `id`: expected an integer, found "x7"\nthrown by #[process_item] of item processor `recordProcessor`\nat item 7 of `load`\nit is skippable, but the skip-limit of 0 is used up\nread from in/rows.txt:7','\n',char(10)),1796040259087);
-INSERT INTO BATCH_STEP_EXECUTION VALUES(5,2,'first',3,1796040259118,1796040259120,'COMPLETED',0,0,0,0,0,0,0,0,'COMPLETED','',1796040259120);
-INSERT INTO BATCH_STEP_EXECUTION VALUES(6,5,'load',3,1796040259121,1796040259124,'FAILED',3,6,0,6,0,0,0,1,'FAILED',replace('field `id`: expected an integer, found "x7"\nthrown by #[process_item] of item processor `recordProcessor`\nat item 7 of `load`\nit is skippable, but the skip-limit of 0 is used up\nread from in/rows.jsonl:7','\n',char(10)),1796040259124);
-INSERT INTO BATCH_STEP_EXECUTION VALUES(7,2,'first',4,1796040259150,1796040259152,'COMPLETED',0,0,0,0,0,0,0,0,'COMPLETED','',1796040259152);
-INSERT INTO BATCH_STEP_EXECUTION VALUES(8,5,'load',4,1796040259153,1796040259157,'FAILED',3,6,0,6,0,0,0,1,'FAILED',replace('field `id`: expected an integer, found "x7"\nthrown by #[process_item] of item processor `recordProcessor`\nat item 7 of `load`\nit is skippable, but the skip-limit of 0 is used up\nread from in/rows.json:7','\n',char(10)),1796040259157);
-INSERT INTO BATCH_STEP_EXECUTION VALUES(9,2,'first',5,1796040259198,1796040259201,'COMPLETED',0,0,0,0,0,0,0,0,'COMPLETED','',1796040259201);
-INSERT INTO BATCH_STEP_EXECUTION VALUES(10,5,'load',5,1796040259202,1796040259228,'FAILED',3,6,0,6,0,0,0,1,'FAILED',replace('field `id`: expected an integer, found "x7"\nthrown by #[process_item] of item processor `recordProcessor`\nat item 7 of `load`\nit is skippable, but the skip-limit of 0 is used up\nread from in/rows.log:7','\n',char(10)),1796040259228);
-INSERT INTO BATCH_STEP_EXECUTION VALUES(11,2,'first',6,1796040259269,1796040259273,'COMPLETED',0,0,0,0,0,0,0,0,'COMPLETED','',1796040259273);
-INSERT INTO BATCH_STEP_EXECUTION VALUES(12,5,'load',6,1796040259274,1796040259279,'FAILED',3,6,0,6,0,0,0,1,'FAILED',replace('field `id`: expected an integer, found "x7" in the record with `n` "7"\nthrown by #[process_item] of item processor `recordProcessor`\nat item 7 of `load`\nit is skippable, but the skip-limit of 0 is used up','\n',char(10)),1796040259279);
-INSERT INTO BATCH_STEP_EXECUTION VALUES(13,2,'first',7,1796040259314,1796040259317,'COMPLETED',0,0,0,0,0,0,0,0,'COMPLETED','',1796040259317);
-INSERT INTO BATCH_STEP_EXECUTION VALUES(14,3,'load',7,1796040259318,1796040259322,'FAILED',1,2,0,2,0,0,0,1,'FAILED',replace('field `id`: expected an integer, found "x7"\nthrown by #[process_item] of item processor `recordGroupProcessor`\nat item 4 of `load`\nit is skippable, but the skip-limit of 0 is used up','\n',char(10)),1796040259322);
-INSERT INTO BATCH_STEP_EXECUTION VALUES(15,2,'first',8,1796040259363,1796040259366,'COMPLETED',0,0,0,0,0,0,0,0,'COMPLETED','',1796040259366);
-INSERT INTO BATCH_STEP_EXECUTION VALUES(16,2,'load',8,1796040259367,1796040259386,'FAILED',0,0,0,0,0,0,0,0,'FAILED',replace('field `id`: expected an integer, found "x7"\nthrown by #[process_item] of item processor `recordProcessor`\nat item 4 of `load:2`\nit is skippable, but the skip-limit of 0 is used up\nread from in/rows-2.csv:5\nin partition 2 of `load`','\n',char(10)),1796040259386);
-INSERT INTO BATCH_STEP_EXECUTION VALUES(17,4,'load:1',8,1796040259372,1796040259382,'COMPLETED',2,3,0,3,0,0,0,0,'COMPLETED','',1796040259382);
-INSERT INTO BATCH_STEP_EXECUTION VALUES(18,3,'load:2',8,1796040259372,1796040259384,'FAILED',1,2,0,2,0,0,0,1,'FAILED',replace('field `id`: expected an integer, found "x7"\nthrown by #[process_item] of item processor `recordProcessor`\nat item 4 of `load:2`\nit is skippable, but the skip-limit of 0 is used up\nread from in/rows-2.csv:5','\n',char(10)),1796040259384);
-INSERT INTO BATCH_STEP_EXECUTION VALUES(19,2,'first',9,1796040259429,1796040259432,'COMPLETED',0,0,0,0,0,0,0,0,'COMPLETED','',1796040259432);
-INSERT INTO BATCH_STEP_EXECUTION VALUES(20,6,'load',9,1796040259433,1796040259447,'FAILED',3,6,0,6,0,0,0,1,'FAILED',replace('field `id`: expected an integer, found "x7"\nthrown by #[process_item] of item processor `recordProcessor`\nat item 7 of `load`\nit is skippable, but the skip-limit of 0 is used up\nread from in/rows-2.csv:5','\n',char(10)),1796040259447);
-INSERT INTO BATCH_STEP_EXECUTION VALUES(21,2,'first',10,1796040259488,1796040259491,'COMPLETED',0,0,0,0,0,0,0,0,'COMPLETED','',1796040259491);
-INSERT INTO BATCH_STEP_EXECUTION VALUES(22,4,'load',10,1796040259493,1796040259498,'FAILED',2,4,0,4,1,0,0,1,'FAILED',replace('field `id`: expected an integer, found "x7"\nthrown by #[process_item] of item processor `recordProcessor`\nat item 7 of `load`\nit is skippable, but the skip-limit of 1 is used up; most skips had a different cause, for example: in/short.csv:4: the row has 1 fields, but 2 are expected\nread from in/short.csv:8','\n',char(10)),1796040259498);
+INSERT INTO BATCH_STEP_EXECUTION VALUES(1,2,'first',1,1796045645967,1796045645979,'COMPLETED',0,0,0,0,0,0,0,0,'COMPLETED','',1796045645979);
+INSERT INTO BATCH_STEP_EXECUTION VALUES(2,5,'load',1,1796045645980,1796045645985,'FAILED',3,6,0,6,0,0,0,1,'FAILED',replace('field `id`: expected an integer, found "x7"\nthrown by #[process_item] of item processor `recordProcessor`\nat item 7 of `load`\nit is skippable, but the skip-limit of 0 is used up\nread from in/rows-2.csv:5','\n',char(10)),1796045645985);
+INSERT INTO BATCH_STEP_EXECUTION VALUES(3,2,'first',2,1796045646981,1796045647037,'COMPLETED',0,0,0,0,0,0,0,0,'COMPLETED','',1796045647037);
+INSERT INTO BATCH_STEP_EXECUTION VALUES(4,5,'load',2,1796045647050,1796045647054,'FAILED',3,6,0,6,0,0,0,1,'FAILED',replace('field `id`: expected an integer, found "x7"\nthrown by #[process_item] of item processor `recordProcessor`\nat item 7 of `load`\nit is skippable, but the skip-limit of 0 is used up\nread from in/rows.txt:7','\n',char(10)),1796045647054);
+INSERT INTO BATCH_STEP_EXECUTION VALUES(5,2,'first',3,1796045647617,1796045647645,'COMPLETED',0,0,0,0,0,0,0,0,'COMPLETED','',1796045647645);
+INSERT INTO BATCH_STEP_EXECUTION VALUES(6,5,'load',3,1796045647647,1796045647676,'FAILED',3,6,0,6,0,0,0,1,'FAILED',replace('field `id`: expected an integer, found "x7"\nthrown by #[process_item] of item processor `recordProcessor`\nat item 7 of `load`\nit is skippable, but the skip-limit of 0 is used up\nread from in/rows.jsonl:7','\n',char(10)),1796045647676);
+INSERT INTO BATCH_STEP_EXECUTION VALUES(7,2,'first',4,1796045647921,1796045647928,'COMPLETED',0,0,0,0,0,0,0,0,'COMPLETED','',1796045647928);
+INSERT INTO BATCH_STEP_EXECUTION VALUES(8,5,'load',4,1796045647929,1796045647946,'FAILED',3,6,0,6,0,0,0,1,'FAILED',replace('field `id`: expected an integer, found "x7"\nthrown by #[process_item] of item processor `recordProcessor`\nat item 7 of `load`\nit is skippable, but the skip-limit of 0 is used up\nread from in/rows.json:7','\n',char(10)),1796045647946);
+INSERT INTO BATCH_STEP_EXECUTION VALUES(9,2,'first',5,1796045648030,1796045648041,'COMPLETED',0,0,0,0,0,0,0,0,'COMPLETED','',1796045648041);
+INSERT INTO BATCH_STEP_EXECUTION VALUES(10,5,'load',5,1796045648042,1796045648211,'FAILED',3,6,0,6,0,0,0,1,'FAILED',replace('field `id`: expected an integer, found "x7"\nthrown by #[process_item] of item processor `recordProcessor`\nat item 7 of `load`\nit is skippable, but the skip-limit of 0 is used up\nread from in/rows.log:7','\n',char(10)),1796045648211);
+INSERT INTO BATCH_STEP_EXECUTION VALUES(11,2,'first',6,1796045648330,1796045648333,'COMPLETED',0,0,0,0,0,0,0,0,'COMPLETED','',1796045648333);
+INSERT INTO BATCH_STEP_EXECUTION VALUES(12,5,'load',6,1796045648335,1796045648365,'FAILED',3,6,0,6,0,0,0,1,'FAILED',replace('field `id`: expected an integer, found "x7" in the record with `n` "7"\nthrown by #[process_item] of item processor `recordProcessor`\nat item 7 of `load`\nit is skippable, but the skip-limit of 0 is used up','\n',char(10)),1796045648365);
+INSERT INTO BATCH_STEP_EXECUTION VALUES(13,2,'first',7,1796045648448,1796045648455,'COMPLETED',0,0,0,0,0,0,0,0,'COMPLETED','',1796045648455);
+INSERT INTO BATCH_STEP_EXECUTION VALUES(14,3,'load',7,1796045648458,1796045648470,'FAILED',1,2,0,2,0,0,0,1,'FAILED',replace('field `id`: expected an integer, found "x7"\nthrown by #[process_item] of item processor `recordGroupProcessor`\nat item 4 of `load`\nit is skippable, but the skip-limit of 0 is used up','\n',char(10)),1796045648470);
+INSERT INTO BATCH_STEP_EXECUTION VALUES(15,2,'first',8,1796045648728,1796045648838,'COMPLETED',0,0,0,0,0,0,0,0,'COMPLETED','',1796045648838);
+INSERT INTO BATCH_STEP_EXECUTION VALUES(16,2,'load',8,1796045648854,1796045648940,'FAILED',0,0,0,0,0,0,0,0,'FAILED',replace('field `id`: expected an integer, found "x7"\nthrown by #[process_item] of item processor `recordProcessor`\nat item 4 of `load:2`\nit is skippable, but the skip-limit of 0 is used up\nread from in/rows-2.csv:5\nin partition 2 of `load`','\n',char(10)),1796045648940);
+INSERT INTO BATCH_STEP_EXECUTION VALUES(17,4,'load:1',8,1796045648888,1796045648937,'COMPLETED',2,3,0,3,0,0,0,0,'COMPLETED','',1796045648937);
+INSERT INTO BATCH_STEP_EXECUTION VALUES(18,3,'load:2',8,1796045648887,1796045648928,'FAILED',1,2,0,2,0,0,0,1,'FAILED',replace('field `id`: expected an integer, found "x7"\nthrown by #[process_item] of item processor `recordProcessor`\nat item 4 of `load:2`\nit is skippable, but the skip-limit of 0 is used up\nread from in/rows-2.csv:5','\n',char(10)),1796045648928);
+INSERT INTO BATCH_STEP_EXECUTION VALUES(19,2,'first',9,1796045649131,1796045649143,'COMPLETED',0,0,0,0,0,0,0,0,'COMPLETED','',1796045649143);
+INSERT INTO BATCH_STEP_EXECUTION VALUES(20,6,'load',9,1796045649145,1796045649160,'FAILED',3,6,0,6,0,0,0,1,'FAILED',replace('field `id`: expected an integer, found "x7"\nthrown by #[process_item] of item processor `recordProcessor`\nat item 7 of `load`\nit is skippable, but the skip-limit of 0 is used up\nread from in/rows-2.csv:5','\n',char(10)),1796045649160);
+INSERT INTO BATCH_STEP_EXECUTION VALUES(21,2,'first',10,1796045649437,1796045649444,'COMPLETED',0,0,0,0,0,0,0,0,'COMPLETED','',1796045649444);
+INSERT INTO BATCH_STEP_EXECUTION VALUES(22,4,'load',10,1796045649448,1796045649461,'FAILED',2,4,0,4,1,0,0,1,'FAILED',replace('field `id`: expected an integer, found "x7"\nthrown by #[process_item] of item processor `recordProcessor`\nat item 7 of `load`\nit is skippable, but the skip-limit of 1 is used up; most skips had a different cause, for example: in/short.csv:4: the row has 1 fields, but 2 are expected\nread from in/short.csv:8','\n',char(10)),1796045649461);
 CREATE TABLE BATCH_STEP_EXECUTION_CONTEXT (
     STEP_EXECUTION_ID INTEGER NOT NULL PRIMARY KEY,
     SHORT_CONTEXT VARCHAR(2500) NOT NULL,
@@ -145,7 +145,7 @@ INSERT INTO BATCH_STEP_EXECUTION_CONTEXT VALUES(16,'{"@class":"java.util.HashMap
 INSERT INTO BATCH_STEP_EXECUTION_CONTEXT VALUES(17,'{"@class":"java.util.HashMap","batch.reader.checkpoint":"{\"files\":1,\"names\":1153653452,\"contents\":2132912357,\"found\":1,\"items\":3}","batch.writer.checkpoint":"{\"table\":\"written\",\"fields\":[\"id\",\"name\"]}"}',NULL);
 INSERT INTO BATCH_STEP_EXECUTION_CONTEXT VALUES(18,'{"@class":"java.util.HashMap","batch.reader.checkpoint":"{\"files\":0,\"names\":0,\"contents\":0,\"found\":1,\"file\":{\"resource\":\"in/rows-2.csv\",\"byte\":24,\"line\":4,\"record\":2,\"fingerprint\":{\"size\":87,\"modified\":1700000000000,\"head\":1482495679}},\"items\":9}","batch.writer.checkpoint":"{\"table\":\"written\",\"fields\":[\"id\",\"name\"]}"}',NULL);
 INSERT INTO BATCH_STEP_EXECUTION_CONTEXT VALUES(19,'{"@class":"java.util.HashMap"}',NULL);
-INSERT INTO BATCH_STEP_EXECUTION_CONTEXT VALUES(20,'{"@class":"java.util.HashMap","batch.reader.checkpoint":"{\"files\":1,\"names\":1153653452,\"contents\":2132912357,\"found\":2,\"file\":{\"resource\":\"in/rows-2.csv\",\"byte\":32,\"line\":5,\"record\":3,\"fingerprint\":{\"size\":87,\"modified\":1700000000000,\"head\":1482495679}},\"items\":12}","batch.writer.checkpoint":"{\"table\":\"written\",\"fields\":[\"id\",\"name\"]}","batch.marker":"{\"lineage\":\"376e1210b44f27a81e449f16c77160c7\",\"interval\":3}"}',NULL);
+INSERT INTO BATCH_STEP_EXECUTION_CONTEXT VALUES(20,'{"@class":"java.util.HashMap","batch.reader.checkpoint":"{\"files\":1,\"names\":1153653452,\"contents\":2132912357,\"found\":2,\"file\":{\"resource\":\"in/rows-2.csv\",\"byte\":32,\"line\":5,\"record\":3,\"fingerprint\":{\"size\":87,\"modified\":1700000000000,\"head\":1482495679}},\"items\":12}","batch.writer.checkpoint":"{\"table\":\"written\",\"fields\":[\"id\",\"name\"]}","batch.marker":"{\"lineage\":\"760b332152666aba759bef5daff3efe2\",\"interval\":3}"}',NULL);
 INSERT INTO BATCH_STEP_EXECUTION_CONTEXT VALUES(21,'{"@class":"java.util.HashMap"}',NULL);
 INSERT INTO BATCH_STEP_EXECUTION_CONTEXT VALUES(22,'{"@class":"java.util.HashMap","batch.reader.checkpoint":"{\"files\":0,\"names\":0,\"contents\":0,\"found\":1,\"file\":{\"resource\":\"in/short.csv\",\"byte\":42,\"line\":7,\"record\":5,\"fingerprint\":{\"size\":105,\"modified\":1700000000000,\"head\":1558400134}},\"items\":12}","batch.writer.checkpoint":"{\"output\":{\"file\":1,\"length\":40,\"items\":4,\"content\":83368513},\"frame\":null,\"columns\":[\"id\",\"name\"],\"form\":1586755676}"}',NULL);
 CREATE TABLE BATCH_JOB_EXECUTION_CONTEXT (
@@ -180,16 +180,16 @@ CREATE TABLE BATCH_JOB_INSTANCE_LEASE (
     TAKEOVERS INTEGER NOT NULL,
     LAST_CHECKPOINT_VERSION INTEGER NOT NULL
 );
-INSERT INTO BATCH_JOB_INSTANCE_LEASE VALUES(1,1,'host/6343/21ee20d1b61fe74e/locked',1,-1,0,0);
-INSERT INTO BATCH_JOB_INSTANCE_LEASE VALUES(2,2,'host/6352/4c0f9b6e14c09c73/locked',1,-1,0,0);
-INSERT INTO BATCH_JOB_INSTANCE_LEASE VALUES(3,3,'host/6361/956d0311e744bba6/locked',1,-1,0,0);
-INSERT INTO BATCH_JOB_INSTANCE_LEASE VALUES(4,4,'host/6370/c0172f0cde675111/locked',1,-1,0,0);
-INSERT INTO BATCH_JOB_INSTANCE_LEASE VALUES(5,5,'host/6379/d5253bbc96b698de/locked',1,-1,0,0);
-INSERT INTO BATCH_JOB_INSTANCE_LEASE VALUES(6,6,'host/6388/82add9b4079fa67f/locked',1,-1,0,0);
-INSERT INTO BATCH_JOB_INSTANCE_LEASE VALUES(7,7,'host/6397/4c5e3dc1c58467f3/locked',1,-1,0,0);
-INSERT INTO BATCH_JOB_INSTANCE_LEASE VALUES(8,8,'host/6406/3cc1e3ee97733763/locked',1,-1,0,0);
-INSERT INTO BATCH_JOB_INSTANCE_LEASE VALUES(9,9,'host/6417/0386435c5c02c4cc/locked',1,-1,0,0);
-INSERT INTO BATCH_JOB_INSTANCE_LEASE VALUES(10,10,'host/6426/69040c6bcd523224/locked',1,-1,0,0);
+INSERT INTO BATCH_JOB_INSTANCE_LEASE VALUES(1,1,'host/7585/f7bd7c1e593fee17/locked',1,-1,0,0);
+INSERT INTO BATCH_JOB_INSTANCE_LEASE VALUES(2,2,'host/7601/3ba7712a8285e20e/locked',1,-1,0,0);
+INSERT INTO BATCH_JOB_INSTANCE_LEASE VALUES(3,3,'host/7614/d2768e93f779624a/locked',1,-1,0,0);
+INSERT INTO BATCH_JOB_INSTANCE_LEASE VALUES(4,4,'host/7629/f65e484473b58722/locked',1,-1,0,0);
+INSERT INTO BATCH_JOB_INSTANCE_LEASE VALUES(5,5,'host/7638/6900a56e371122e4/locked',1,-1,0,0);
+INSERT INTO BATCH_JOB_INSTANCE_LEASE VALUES(6,6,'host/7661/b32220fc4d2987da/locked',1,-1,0,0);
+INSERT INTO BATCH_JOB_INSTANCE_LEASE VALUES(7,7,'host/7680/6ad927e6854928e0/locked',1,-1,0,0);
+INSERT INTO BATCH_JOB_INSTANCE_LEASE VALUES(8,8,'host/7712/3eefedede812f9f6/locked',1,-1,0,0);
+INSERT INTO BATCH_JOB_INSTANCE_LEASE VALUES(9,9,'host/7738/bd102b72c5f75dac/locked',1,-1,0,0);
+INSERT INTO BATCH_JOB_INSTANCE_LEASE VALUES(10,10,'host/7747/1b34c061169e0fe8/locked',1,-1,0,0);
 CREATE TABLE BATCH_PARTITION_LEASE (
     STEP_EXECUTION_ID INTEGER NOT NULL PRIMARY KEY,
     JOB_EXECUTION_ID INTEGER NOT NULL,
@@ -269,10 +269,10 @@ INSERT INTO written VALUES(1,'Ada 1');
 INSERT INTO written VALUES(2,'Ada 2');
 INSERT INTO written VALUES(3,'Ada 3');
 INSERT INTO written VALUES(4,'Ada 4');
-INSERT INTO written VALUES(1,'Ada 1');
-INSERT INTO written VALUES(2,'Ada 2');
 INSERT INTO written VALUES(4,'Ada 4');
 INSERT INTO written VALUES(5,'Ada 5');
+INSERT INTO written VALUES(1,'Ada 1');
+INSERT INTO written VALUES(2,'Ada 2');
 INSERT INTO written VALUES(3,'Ada 3');
 CREATE TABLE source (n INTEGER PRIMARY KEY, id TEXT, name TEXT);
 INSERT INTO source VALUES(1,'1','Ada 1');

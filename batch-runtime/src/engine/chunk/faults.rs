@@ -1,6 +1,7 @@
 //! The handling of an error: the decision, also of a skip policy, with its events and pauses.
 // Spec: FAULT-04
 
+use std::ops::RangeInclusive;
 use std::time::Duration;
 
 use super::super::body::StepEnv;
@@ -14,10 +15,19 @@ use crate::back_off::BackOff;
 use crate::observer::ItemPhase;
 use crate::role::SkipPolicy;
 
+/// The inputs of an interval that fail the step. They count from 1, including skipped ones.
+pub(super) struct FailedInputs {
+    pub(super) inputs: RangeInclusive<usize>,
+    /// The number of inputs of the interval that the reader has skipped.
+    pub(super) skipped: usize,
+}
+
 /// Decides about the errors of a step, and publishes what it decides.
 pub(super) struct Faults<'a> {
     pub(super) chunk: &'a BoundChunk,
     pub(super) contexts: ContextScope,
+    /// The inputs that have failed the step.
+    pub(super) failed: Option<FailedInputs>,
     pub(super) env: StepEnv<'a>,
     pub(super) policy: Option<Policy>,
     pub(super) budget: Budget,

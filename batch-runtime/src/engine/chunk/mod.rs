@@ -115,6 +115,7 @@ impl<'a> ChunkRunner<'a> {
             faults: Faults {
                 chunk,
                 contexts: contexts.clone(),
+                failed: None,
                 env,
                 policy,
                 budget: Budget::default(),
@@ -530,7 +531,14 @@ impl<'a> ChunkRunner<'a> {
     ) -> Result<Option<BodyEnd>, Interrupt> {
         // Otherwise the end of the step, or the items that are read again, would commit these changes.
         self.env.data.roll_back_chunk();
+        let failed = self.faults.failed.take();
         match rolled_back {
+            RolledBack::Failed(Interrupt::Failed(failure)) if !is_lost => {
+                return Err(self
+                    .faults
+                    .with_origin(failure, failed, state.reader.as_ref())
+                    .into());
+            }
             RolledBack::Failed(interrupt) if !is_lost => return Err(interrupt),
             RolledBack::Failed(interrupt) => match self.resume(&interrupt, step, state) {
                 // Only the connection failed; a restart writes the remaining items.

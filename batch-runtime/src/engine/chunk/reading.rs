@@ -11,7 +11,6 @@ use super::interval_state::{Interval, RolledBack};
 use super::rules::{Attempt, Decision, Fault};
 use super::{ChunkListeners, ChunkRunner, ProgressCheck};
 use crate::artifact::{Fill, FillEnd, FillError, Halt, ItemObserver};
-use crate::checkpoint::CheckpointInfo;
 use crate::error::BatchError;
 use crate::observer::ItemPhase;
 
@@ -166,8 +165,6 @@ struct ChunkObserver<'w, 'r, 'a> {
     /// Those before.
     read_before: u64,
     step_name: &'w str,
-    /// The reader's checkpoint at the beginning of the interval.
-    checkpoint: Option<&'w CheckpointInfo>,
     /// The reason for leaving the loop of reader and processor.
     rolled_back: Option<RolledBack>,
 }
@@ -179,7 +176,6 @@ impl<'w, 'r, 'a> ChunkObserver<'w, 'r, 'a> {
             faults,
             read_before: interval.read_before,
             step_name: &interval.step.step_name,
-            checkpoint: interval.state.reader.as_ref(),
             listeners: &mut *interval.listeners,
             rolled_back: None,
         }
@@ -214,8 +210,7 @@ impl<'w, 'r, 'a> ChunkObserver<'w, 'r, 'a> {
             let failure = Failure::thrown(processor, "process_item", Arc::clone(&error));
             failure.at_item(self.read_before + number as u64, self.step_name)
         });
-        let decision =
-            decided.map_err(|failure| self.faults.with_origin(failure, self.checkpoint, number..=number))?;
+        let decision = decided.inspect_err(|_| self.faults.inputs_failed(&error, number..=number))?;
         if decision == Decision::Retry {
             let notify = "on_retry_process_exception";
             let forced = self

@@ -212,19 +212,16 @@ impl ChunkRunner<'_> {
             let failure = Failure::thrown(&self.chunk.writer, "write_items", Arc::clone(error));
             failure.because(interval.first_items(inputs))
         });
-        let decision = decided.map_err(|failure| {
-            // If an input was filtered or skipped, results have other numbers than inputs.
-            let results = self.lists.flushed + self.results.len() + self.lists.dropped.len();
-            let about = error.about().map(|index| failed.list.start + index);
-            let items = about.map_or_else(|| failed.items(), |item| item..item + 1);
-            let failed = match self.lists.numbers(items)[..] {
-                [first, .., last] if inputs == results => first + 1..=last + 1,
-                [only] if inputs == results => only + 1..=only + 1,
-                _ => 1..=inputs,
-            };
-            self.faults
-                .with_origin(failure, interval.state.reader.as_ref(), failed)
-        })?;
+        let decision = match decided {
+            Ok(decision) => decision,
+            Err(failure) => {
+                let about = error.about().map(|index| failed.list.start + index);
+                let about = about.filter(|item| failed.list.contains(item));
+                let results = about.map_or(items, |item| item..item + 1);
+                self.results_failed(error, results, inputs);
+                return Err(failure.into());
+            }
+        };
         match decision {
             Decision::Retry => self.retry(interval, failed),
             // The destination has this item.

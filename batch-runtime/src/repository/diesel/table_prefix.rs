@@ -29,8 +29,8 @@ impl TablePrefix {
         }
         if prefix.contains('.') {
             return Err(format!(
-                "table_prefix `{prefix}` contains a schema; on PostgreSQL name it by `?options=-csearch_path%3DSCHEMA%2Cpublic`, on MySQL \
-                 as the database of the URL"
+                "table_prefix `{prefix}` contains a `.`, which a prefix cannot have; to use a schema, set \
+                 `?options=-csearch_path%3DSCHEMA%2Cpublic` on PostgreSQL, or the database of the URL on MySQL"
             ));
         }
         if let Some(strange) = characters.find(|other| !other.is_ascii_alphanumeric() && *other != '_') {
@@ -168,10 +168,7 @@ mod tests {
     #[test]
     fn a_schema_has_its_own_place_in_the_url() {
         let error = TablePrefix::new("batch.BATCH_").err().unwrap();
-        assert!(
-            error.contains("contains a schema; on PostgreSQL name it by"),
-            "{error}"
-        );
+        assert!(error.contains("to use a schema, set `?options="), "{error}");
     }
 
     #[test]

@@ -49,8 +49,14 @@ type OpenExecution = (
     Option<String>,
 );
 
-/// Id, start, status, and the status of the job execution.
-type OpenStep = (i64, Option<DbTimestamp>, Option<String>, Option<String>);
+/// Id, start, commits and status of a step execution, and the status of its job execution.
+type ClosedStep = (
+    i64,
+    Option<DbTimestamp>,
+    Option<i64>,
+    Option<String>,
+    Option<String>,
+);
 
 impl Repository {
     /// Closes the open executions and step executions of an instance whose owner is dead. VERSION grows, so that the
@@ -104,25 +110,23 @@ impl Repository {
 
     /// Closes the open step executions of an instance, as their job executions are closed.
     fn close_open_steps(&self, connection: &mut Connection, instance: i64, owner: &str) -> QueryResult<()> {
-        let steps: Vec<OpenStep> = step_execution::table
+        let steps: Vec<ClosedStep> = step_execution::table
             .inner_join(job_execution::table)
             .filter(job_execution::job_instance_id.eq(instance))
             .filter(one_of(step_execution::status, OPEN))
             .select((
                 step_execution::step_execution_id,
                 step_execution::start_time,
+                step_execution::commit_count,
                 step_execution::status,
                 // The row of a step never shows STOPPING; the row of its job does.
                 job_execution::status,
             ))
             .load(connection)?;
-        for (id, started, status, job_status) in steps {
+        for (id, started, commits, status, job_status) in steps {
             let closing = closing_of(job_status.as_deref(), owner).unwrap_or_else(|_| rules::crashed(owner));
-            // As of `rules::end_step`.
-            let ended = match status.as_deref() == Some(BatchStatus::Starting.as_str()) {
-                true => started,
-                false => Some(self.now()).max(started),
-            };
+            let status = status_of(status, || format!("step execution {id}")).unwrap_or(BatchStatus::Unknown);
+            let ended = rules::end_time(status, commits.unwrap_or_default(), started, Some(self.now()));
             self.close_step(connection, id, ended, &closing)?;
         }
         Ok(())

@@ -104,11 +104,7 @@ impl Repository {
         end: &EndOfStep<'a>,
     ) -> EndRows<'a> {
         let started = self.column(step.started);
-        // As of `rules::end_step`.
-        let now = match step.status {
-            BatchStatus::Starting => started,
-            _ => self.now().max(started),
-        };
+        let now = rules::end_time(step.status, counters.commits, started, self.now());
         let start_of = |next: &StepExecution| started_step(next, now.max(self.column(next.started)));
         EndRows {
             ended: EndedStep {
