@@ -117,7 +117,11 @@ impl ReadAgain {
                 Ok(_) if self.inputs > before => {}
                 Ok(_) | Err(_) => return None,
             }
-            call(|| Ok(self.sink.clear())).ok()?;
+            let clear = || {
+                self.sink.clear();
+                Ok(())
+            };
+            call(clear).ok()?;
         }
         call(|| self.reader.get_item_origin()).ok()?
     }
