@@ -338,6 +338,20 @@ mod tests {
 
     // Spec: ITEM-LOOKUP-01
     #[test]
+    fn a_float_that_does_not_hold_the_number_is_an_error() {
+        let read = |value: Value| from_record::<f64>(&record(&[("rate", value)]));
+        assert_eq!(read(Value::Int(1 << 53)), Ok(9_007_199_254_740_992.0));
+        let error = read(Value::Int((1 << 53) + 1)).unwrap_err();
+        assert!(
+            error.contains("a float does not hold 9007199254740993"),
+            "{error}"
+        );
+        let error = from_record::<f32>(&record(&[("rate", Value::Float(1e39))])).unwrap_err();
+        assert!(error.contains("is too large for an `f32`"), "{error}");
+    }
+
+    // Spec: ITEM-LOOKUP-01
+    #[test]
     fn texts_and_typed_values_are_read_alike() {
         let text = record(&[
             ("account", "7".into()),

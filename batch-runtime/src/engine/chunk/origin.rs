@@ -18,7 +18,7 @@ use crate::role::ItemReader;
 const AT_ONCE: usize = 128;
 
 impl ChunkRunner<'_> {
-    /// Records that the results at these positions fail the step, of an interval with so many inputs.
+    /// Records that the results at these positions fail the step. `inputs` is the number of inputs of the interval.
     pub(super) fn results_failed(&mut self, error: &BatchError, results: Range<usize>, inputs: usize) {
         // If an input was filtered or skipped, results have other numbers than inputs.
         let all = self.lists.flushed + self.results.len() + self.lists.dropped.len();
