@@ -334,18 +334,30 @@ fn no_execution_is_created_during_a_conversion() {
 fn tables_with_a_prefix_are_converted() {
     for database in Database::ALL {
         let (folder, place) = place_in(database, RepositoryLayout::V4_3);
-        let place = place.without_options().with_option("table_prefix", "NIGHT_");
-        let repository = Repository { folder, place };
-        let operator = repository.operator();
-        assert_eq!(Repository::run(&operator, "27"), BatchStatus::Failed);
-        drop(operator);
-        let original = repository.exported();
-        for to in [RepositoryLayout::V6, RepositoryLayout::V4_3] {
-            repository.convert(to).unwrap();
+        let place = place.without_options();
+        let mut prefixes = vec!["BATCH_NIGHT_".to_owned()];
+        #[cfg(feature = "servers")]
+        if database != Database::Sqlite {
+            let schema = place.new_schema();
+            prefixes.extend(["BATCH_", "LATE_"].map(|prefix| format!("{schema}.{prefix}")));
         }
-        assert_eq!(repository.exported(), original, "{database:?}");
-        let operator = repository.operator();
-        assert_eq!(Repository::run(&operator, "0"), BatchStatus::Completed);
+        let mut repository = Repository { folder, place };
+        for prefix in prefixes {
+            repository.place = repository
+                .place
+                .without_options()
+                .with_option("table_prefix", &prefix);
+            let operator = repository.operator();
+            assert_eq!(Repository::run(&operator, "27"), BatchStatus::Failed);
+            drop(operator);
+            let original = repository.exported();
+            for to in [RepositoryLayout::V6, RepositoryLayout::V4_3] {
+                repository.convert(to).unwrap();
+            }
+            assert_eq!(repository.exported(), original, "{database:?} {prefix}");
+            let operator = repository.operator();
+            assert_eq!(Repository::run(&operator, "0"), BatchStatus::Completed);
+        }
     }
 }
 

@@ -7,6 +7,8 @@ use batch_runtime::{BatchRuntime, BatchStatus, JobOperator, JobParameters, repos
 use batch_tests::database::{Database, Place};
 
 use super::jobs::{CHUNK, SUM};
+#[cfg(feature = "servers")]
+use super::layouts::operator;
 
 /// Returns the database's URL, for tables with this prefix.
 pub(super) fn with_prefix(place: &Place, prefix: &str) -> String {
@@ -93,6 +95,48 @@ fn repositories_with_different_prefixes_share_a_database() {
     }
 }
 
+/// The repository in a schema is independent of the one where unqualified names are found.
+///
+/// Spec: REPO-84, D-88
+#[cfg(feature = "servers")]
+#[test]
+fn a_prefix_with_a_schema_has_its_tables_there() {
+    for database in [Database::Postgres, Database::Mariadb] {
+        let folder = tempfile::tempdir().unwrap();
+        let place = Place::new(database, folder.path());
+        let schema = place.new_schema();
+        let outside = || place.connect();
+        outside().execute("CREATE TABLE written (n INTEGER)").unwrap();
+        fs::write(folder.path().join("job.xml"), CHUNK).unwrap();
+        let open = |url: &str| operator(folder.path(), url).unwrap();
+        for prefix in ["BATCH_", "LATE_"] {
+            let url = with_prefix(&place, &format!("{schema}.{prefix}"));
+            outside().execute("DELETE FROM written").unwrap();
+            // The second program finds the tables.
+            for (fails_at, expected) in [("27", BatchStatus::Failed), ("0", BatchStatus::Completed)] {
+                let operator = open(&url);
+                let given = JobParameters::from([("to", "35")]).with_non_identifying("fails-at", fails_at);
+                let ended = operator.wait(operator.launch("job", given).unwrap()).unwrap();
+                assert_eq!(ended.status, expected, "{database:?}: {}", ended.exit_message);
+            }
+            assert_eq!(outside().number(SUM), 35_000_630);
+            let count =
+                |table: &str| outside().number(&format!("SELECT COUNT(*) FROM {schema}.{prefix}{table}"));
+            assert_eq!(
+                (count("JOB_INSTANCE"), count("JOB_EXECUTION")),
+                (1, 2),
+                "{database:?}"
+            );
+        }
+        let plain = open(place.url()).find_executions(&ExecutionFilter::default());
+        assert!(plain.unwrap().is_empty(), "{database:?}");
+        let missing = operator(folder.path(), &with_prefix(&place, "no_schema.BATCH_"))
+            .err()
+            .unwrap();
+        assert!(missing.contains("no_schema"), "{missing}");
+    }
+}
+
 /// Spec: REPO-84
 #[test]
 fn an_invalid_prefix_is_rejected() {
@@ -101,9 +145,12 @@ fn an_invalid_prefix_is_rejected() {
         ("1_", "does not start with a letter"),
         ("a;DROP TABLE x", "contains `;`"),
         (
-            "schema.BATCH_",
-            "contains a `.`, which a prefix cannot have; to use a schema",
+            "main.BATCH_",
+            "names a schema, `main`, and this database has no schemas",
         ),
+        ("batch.1_", "does not start with a letter"),
+        ("a.b.BATCH_", "contains `.`"),
+        ("LONG_NAME_OF_A_SCHEMA.LONG_NAME_OF_TABLES_", "is too long"),
         ("\"", "does not start with a letter"),
         ("ABCDEFGHIJKLMNOPQRSTUVWXYZABCDE", "is too long"),
     ] {
@@ -115,7 +162,7 @@ fn an_invalid_prefix_is_rejected() {
             .unwrap()
             .to_string();
         assert!(
-            error.contains(problem) && (error.contains("as in `ORDERS_`") || prefix.contains('.')),
+            error.contains(problem) && (error.contains("as in `ORDERS_`") || prefix.starts_with("main")),
             "{error}"
         );
     }

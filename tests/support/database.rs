@@ -74,6 +74,25 @@ impl Place {
         self
     }
 
+    /// Creates a schema that this database's user can name, and returns its name: on MariaDB another database.
+    #[cfg(feature = "servers")]
+    pub fn new_schema(&self) -> String {
+        match self.database {
+            Sqlite => panic!("SQLite has no schemas"),
+            Postgres => {
+                self.connect()
+                    .execute("CREATE SCHEMA night")
+                    .expect("a new schema");
+                "night".to_owned()
+            }
+            Mariadb => {
+                let url = shared(Kind::Mariadb).new_database();
+                let place = url.split('?').next().expect("a place");
+                place.rsplit('/').next().expect("a path").to_owned()
+            }
+        }
+    }
+
     /// Returns a database that the caller has created.
     pub fn existing(database: Database, url: String) -> Self {
         Self { database, url }

@@ -50,8 +50,6 @@ pub(super) trait Backend: Send + Sync + Sized + 'static {
     const CLOSE_GUARD: Option<&'static str> = Some("RELEASE SAVEPOINT batch_chunk");
     /// Whether a connection can be lost because the database is another process.
     const IS_REMOTE: bool;
-    /// The query for the existing columns, as `TABLE.COLUMN` in upper case.
-    const COLUMNS: &'static str;
     /// The scripts that create and upgrade the tables.
     const MIGRATIONS: Migrations;
 
@@ -70,6 +68,9 @@ pub(super) trait Backend: Send + Sync + Sized + 'static {
 
     /// Returns the URL of the database, with its password.
     fn url(&self) -> &str;
+
+    /// Returns the query for the existing columns, as `TABLE.COLUMN` in upper case, of the tables in a schema that the URL names.
+    fn columns(schema: Option<&str>) -> String;
 
     /// Opens a connection, ready for use.
     fn connect(&self) -> Result<Self::Connection>;

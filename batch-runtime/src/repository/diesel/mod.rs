@@ -167,14 +167,8 @@ pub(crate) fn connect(url: &str) -> Result<RepositoryConnection> {
 /// Splits the settings from the URL that the database's library gets.
 fn settings(url: &str, database: DatabaseKind, zone: &TimeZone) -> Result<(String, SessionSettings)> {
     let (url, own) = own_options(url)?;
-    let prefix = own.prefix;
-    let prefix = match database {
-        DatabaseKind::Sqlite => prefix.in_upper_case(),
-        DatabaseKind::Postgresql => prefix.in_lower_case(),
-        DatabaseKind::Mysql | DatabaseKind::Memory => prefix,
-    };
     let mut settings = SessionSettings {
-        prefix,
+        prefix: own.prefix,
         wanted_layout: own.layout,
         ..SessionSettings::default()
     };
@@ -200,8 +194,7 @@ pub(crate) fn check_url(url: &str) -> Result<()> {
 
 /// Returns statements that create tables, with the table prefix of `url`.
 pub(crate) fn named_as_in(url: &str, statements: &str) -> Result<String> {
-    let (_, own) = own_options(url)?;
-    Ok(own.prefix.rename_all(statements))
+    Ok(own_options(url)?.1.prefix.rename_all(statements))
 }
 
 /// Converts the tables of `url` to another layout; without `backup`, only finds out what that does.

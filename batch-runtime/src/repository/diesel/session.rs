@@ -6,7 +6,7 @@
 use std::ops::{Deref, DerefMut};
 
 use diesel::backend::Backend;
-use diesel::connection::{Connection, DefaultLoadingMode, LoadConnection};
+use diesel::connection::{Connection, DefaultLoadingMode, LoadConnection, SimpleConnection};
 use diesel::query_builder::{AsQuery, AstPass, Query, QueryBuilder, QueryFragment, QueryId};
 use diesel::query_dsl::methods::{ExecuteDsl, LimitDsl, LoadQuery};
 use diesel::result::QueryResult;
@@ -76,6 +76,15 @@ impl<C> Session<C> {
         let done = work(self);
         self.settings = before;
         done
+    }
+
+    /// Runs statements that name the tables with the prefix `BATCH_`.
+    pub(super) fn run_script(&mut self, statements: &str) -> QueryResult<()>
+    where
+        C: SimpleConnection,
+    {
+        let statements = self.settings.prefix.rename_all(statements);
+        self.connection.batch_execute(&statements)
     }
 
     /// Forgets the layout that the URL names.

@@ -93,7 +93,13 @@ pub(super) fn own_options(url: &str) -> Result<(String, OwnOptions)> {
     let mut others = Vec::new();
     for option in options.split('&') {
         match option.split_once('=') {
-            Some((TABLE_PREFIX, name)) => own.prefix = TablePrefix::new(name).map_err(reject)?,
+            Some((TABLE_PREFIX, name)) => {
+                let prefix = TablePrefix::new(name).map_err(reject)?;
+                own.prefix = match DatabaseKind::named_in(url) {
+                    Some(database) => prefix.on(database).map_err(reject)?,
+                    None => prefix,
+                };
+            }
             Some((MAX_VARCHAR_LENGTH, length)) => {
                 own.max_varchar = Some(max_varchar(length).map_err(reject)?);
             }

@@ -107,11 +107,6 @@ impl Backend for MysqlDatabase {
     const IS_REMOTE: bool = true;
     const BEGIN_CHUNK: &'static str = "START TRANSACTION; SAVEPOINT batch_chunk";
 
-    /// On a server with case-sensitive names, tables in another case are different tables.
-    const COLUMNS: &'static str = "SELECT CONCAT(UPPER(TABLE_NAME), '.', UPPER(COLUMN_NAME)) AS name
-            FROM information_schema.COLUMNS WHERE TABLE_SCHEMA = DATABASE()
-            AND (@@lower_case_table_names <> 0 OR BINARY LEFT(TABLE_NAME, CHAR_LENGTH('BATCH_')) = BINARY 'BATCH_'
-                OR TABLE_NAME LIKE '\\_\\_diesel%')";
     const MIGRATIONS: Migrations = Migrations(batch_migrations::MYSQL);
     const REPLACED_TABLES: &'static [&'static str] = &["BATCH_JOB_EXECUTION_PARAMS"];
     // The primary key on MY_ROW_ID is one that MySQL generates, also for the new table.
@@ -128,6 +123,16 @@ impl Backend for MysqlDatabase {
 
     fn url(&self) -> &str {
         &self.url
+    }
+
+    /// On a server with case-sensitive names, tables in another case are different tables.
+    fn columns(_schema: Option<&str>) -> String {
+        // A schema of the prefix stands for DATABASE(), and not for its synonym.
+        "SELECT CONCAT(UPPER(TABLE_NAME), '.', UPPER(COLUMN_NAME)) AS name FROM information_schema.COLUMNS
+            WHERE TABLE_SCHEMA = DATABASE()
+                AND (@@lower_case_table_names <> 0 OR BINARY LEFT(TABLE_NAME, CHAR_LENGTH('BATCH_')) = BINARY 'BATCH_')
+            OR TABLE_SCHEMA = SCHEMA() AND TABLE_NAME LIKE '\\_\\_diesel%'"
+            .to_owned()
     }
 
     fn connect(&self) -> Result<MysqlConnection> {

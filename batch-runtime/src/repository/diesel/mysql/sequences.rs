@@ -1,7 +1,6 @@
 //! The sequences of MariaDB, which Spring Batch takes ids from since version 5. MySQL has tables with one row instead, as both have in the
 //! layout of Spring Batch 4.3.
 
-use diesel::connection::SimpleConnection;
 use diesel::dsl::sql;
 use diesel::prelude::*;
 use diesel::sql_types::{BigInt, Text};
@@ -47,24 +46,23 @@ pub(super) fn convert(connection: &mut Connection, to: RepositoryLayout) -> Quer
         RepositoryLayout::V6 => "JOB_INSTANCE_SEQ",
         _ => "JOB_SEQ",
     };
-    let prefix = connection.settings().prefix.to_string();
     for name in [instances, "JOB_EXECUTION_SEQ", "STEP_EXECUTION_SEQ"] {
-        let [now, new, old] = ["", "CONVERTED_", "REPLACED_"].map(|kind| format!("{prefix}{kind}{name}"));
+        let [now, new, old] = ["", "CONVERTED_", "REPLACED_"].map(|kind| format!("BATCH_{kind}{name}"));
         let found = catalog(connection)?;
-        if !found.has_table(&format!("BATCH_{name}")) {
+        if !found.has_table(&now) {
             // A server that crashed has renamed one of two.
-            connection.batch_execute(&format!("RENAME TABLE {old} TO {now}"))?;
+            connection.run_script(&format!("RENAME TABLE {old} TO {now}"))?;
         }
         if catalog(connection)?.is_sequence(name) != wants_sequences {
             // What an interrupted run has prepared may repeat ids that another program has taken since.
-            connection.batch_execute(&format!("DROP TABLE IF EXISTS {new}; DROP TABLE IF EXISTS {old}"))?;
+            connection.run_script(&format!("DROP TABLE IF EXISTS {new}; DROP TABLE IF EXISTS {old}"))?;
             match wants_sequences {
                 true => create_sequence(connection, &now, &new)?,
                 false => create_table(connection, &now, &new)?,
             }
-            connection.batch_execute(&format!("RENAME TABLE {now} TO {old}, {new} TO {now}"))?;
+            connection.run_script(&format!("RENAME TABLE {now} TO {old}, {new} TO {now}"))?;
         }
-        connection.batch_execute(&format!("DROP TABLE IF EXISTS {old}"))?;
+        connection.run_script(&format!("DROP TABLE IF EXISTS {old}"))?;
     }
     Ok(())
 }
@@ -72,14 +70,14 @@ pub(super) fn convert(connection: &mut Connection, to: RepositoryLayout) -> Quer
 fn create_sequence(connection: &mut Connection, table: &str, sequence: &str) -> QueryResult<()> {
     let next = sql::<BigInt>(&format!("(SELECT ID + 1 FROM {table})"));
     let next: i64 = diesel::select(next).get_result(connection)?;
-    connection.batch_execute(&format!(
+    connection.run_script(&format!(
         "CREATE SEQUENCE {sequence} START WITH {next} MINVALUE 1 MAXVALUE 9223372036854775806 INCREMENT BY 1 NOCACHE NOCYCLE
              ENGINE=InnoDB"
     ))
 }
 
 fn create_table(connection: &mut Connection, sequence: &str, table: &str) -> QueryResult<()> {
-    connection.batch_execute(&format!(
+    connection.run_script(&format!(
         "CREATE TABLE {table} (
              ID BIGINT NOT NULL,
              UNIQUE_KEY CHAR(1) NOT NULL,

@@ -92,7 +92,7 @@ fn interrupted_from(
 ) -> Result<Option<RepositoryLayout>, Failure> {
     let found = catalog(connection)?;
     if found.is_half_replaced() {
-        execute(connection, RESTORE)?;
+        connection.run_script(RESTORE)?;
     }
     if !found.is_between_layouts() {
         return Ok(None);
@@ -101,7 +101,7 @@ fn interrupted_from(
     let rows: Vec<Name> = query.load(connection)?;
     let Some((from, interrupted_to)) = rows.first().and_then(|row| row.name.split_once(' ')) else {
         // Interrupted before its backup was complete: nothing was changed.
-        execute(connection, UNMARK)?;
+        connection.run_script(UNMARK)?;
         return Ok(None);
     };
     if interrupted_to != to.to_string() {
@@ -123,17 +123,17 @@ fn begin(
     if !Db::COMMITS_SCHEMA_CHANGES {
         return plan_and_back_up(connection, found, to, backup);
     }
-    execute(connection, MARK)?;
+    connection.run_script(MARK)?;
     let planned = plan_and_back_up(connection, found, to, backup);
     let Ok((plan, keys)) = planned else {
         // The first error is the cause. A mark without a row is removed by the next run.
-        let _ = execute(connection, UNMARK);
+        let _ = connection.run_script(UNMARK);
         return planned;
     };
     // After the backup: a mark without this row tells the next run that nothing was changed.
     let from = plan.from;
     let layouts = format!("INSERT INTO BATCH_CONVERSION (LAYOUTS) VALUES ('{from} {to}')");
-    execute(connection, &layouts)?;
+    connection.run_script(&layouts)?;
     Ok((plan, keys))
 }
 
@@ -164,16 +164,16 @@ fn replace_tables(connection: &mut Connection, found: &Catalog, to: RepositoryLa
     let is_typed = found.layout().is_some_and(RepositoryLayout::has_typed_parameters);
     if is_typed != to.has_typed_parameters() {
         let replacement = replacement_for(to);
-        execute(connection, replacement.prepare)?;
+        connection.run_script(replacement.prepare)?;
         if !found.has_creation() {
-            execute(connection, conversion.creation)?;
+            connection.run_script(conversion.creation)?;
         }
         in_own_transaction(connection, |connection| copy_parameters(connection, to))?;
-        execute(connection, replacement.replace)?;
+        connection.run_script(replacement.replace)?;
     }
     match (to, found.has_instance_sequence_of_6()) {
-        (RepositoryLayout::V6, false) => execute(connection, conversion.to_6)?,
-        (RepositoryLayout::V4_3 | RepositoryLayout::V5, true) => execute(connection, conversion.from_6)?,
+        (RepositoryLayout::V6, false) => connection.run_script(conversion.to_6)?,
+        (RepositoryLayout::V4_3 | RepositoryLayout::V5, true) => connection.run_script(conversion.from_6)?,
         _ => {}
     }
     Ok(Db::convert_sequences(connection, to)?)
@@ -182,11 +182,11 @@ fn replace_tables(connection: &mut Connection, found: &Catalog, to: RepositoryLa
 /// Removes what was replaced.
 fn complete(connection: &mut Connection, to: RepositoryLayout) -> Result<(), Failure> {
     if catalog(connection)?.is_replaced() {
-        execute(connection, replacement_for(to).complete)?;
+        connection.run_script(replacement_for(to).complete)?;
     }
     // Last: until the mark is removed no repository opens, and an interrupted conversion can be repeated.
     if Db::COMMITS_SCHEMA_CHANGES {
-        execute(connection, UNMARK)?;
+        connection.run_script(UNMARK)?;
     }
     Ok(())
 }
@@ -197,12 +197,6 @@ fn replacement_for(to: RepositoryLayout) -> &'static Replacement {
         true => &Db::MIGRATIONS.0.conversion.to_5,
         false => &Db::MIGRATIONS.0.conversion.to_4_3,
     }
-}
-
-/// Runs a script with the prefix of the repository.
-fn execute(connection: &mut Connection, script: &str) -> QueryResult<()> {
-    let statements = connection.settings().prefix.rename_all(script);
-    connection.batch_execute(&statements)
 }
 
 /// Runs `work` in a transaction, unless the whole conversion is one.

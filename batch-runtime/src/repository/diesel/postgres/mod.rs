@@ -81,11 +81,6 @@ impl Backend for PostgresDatabase {
     const CLOSE_GUARD: Option<&'static str> = None;
     const END_AND_BEGIN: Option<EndAndBegin<PgConnection>> = Some(partition_rows::write);
 
-    /// Lists what an unqualified name finds, in whichever schema.
-    const COLUMNS: &'static str = "SELECT upper(c.relname || '.' || a.attname) AS name
-            FROM pg_catalog.pg_class c JOIN pg_catalog.pg_attribute a ON a.attrelid = c.oid
-            WHERE c.relkind IN ('r', 'p', 'S') AND pg_catalog.pg_table_is_visible(c.oid)
-            AND a.attnum > 0 AND NOT a.attisdropped AND (starts_with(c.relname, 'batch_') OR starts_with(c.relname, '__diesel'))";
     const MIGRATIONS: Migrations = Migrations(batch_migrations::POSTGRESQL);
     const REPLACED_TABLES: &'static [&'static str] = &["BATCH_JOB_EXECUTION_PARAMS"];
     // The table stays, with its privileges; columns of it are dropped.
@@ -105,6 +100,21 @@ impl Backend for PostgresDatabase {
 
     fn url(&self) -> &str {
         &self.url
+    }
+
+    /// Without a schema, lists what an unqualified name finds, in whichever schema.
+    fn columns(schema: Option<&str>) -> String {
+        const IS_FOUND: &str = "pg_catalog.pg_table_is_visible(c.oid)";
+        let is_ours = match schema {
+            Some(schema) => &format!("c.relnamespace = '{schema}'::regnamespace"),
+            None => IS_FOUND,
+        };
+        format!(
+            "SELECT upper(c.relname || '.' || a.attname) AS name
+            FROM pg_catalog.pg_class c JOIN pg_catalog.pg_attribute a ON a.attrelid = c.oid
+            WHERE c.relkind IN ('r', 'p', 'S') AND a.attnum > 0 AND NOT a.attisdropped
+            AND (starts_with(c.relname, 'batch_') AND {is_ours} OR starts_with(c.relname, '__diesel') AND {IS_FOUND})"
+        )
     }
 
     fn connect(&self) -> Result<PgConnection> {

@@ -172,9 +172,6 @@ impl Backend for SqliteDatabase {
     const BEGIN_READ: &'static str = "BEGIN";
     const IS_REMOTE: bool = false;
     const BEGIN_CHUNK: &'static str = "BEGIN IMMEDIATE; SAVEPOINT batch_chunk";
-    const COLUMNS: &'static str =
-        "SELECT upper(t.name || '.' || c.name) AS name FROM sqlite_master t, pragma_table_xinfo(t.name) c
-            WHERE t.type = 'table'";
     const MIGRATIONS: Migrations = Migrations(batch_migrations::SQLITE);
     const REPLACED_TABLES: &'static [&'static str] = &["BATCH_JOB_EXECUTION_PARAMS", "BATCH_STEP_EXECUTION"];
     const ADDITIONS: &'static str = "SELECT type || ' ' || name AS name FROM sqlite_master
@@ -209,6 +206,12 @@ impl Backend for SqliteDatabase {
         let mut connection = self.connect()?;
         self.sync_in_group(&mut connection)?;
         Ok(connection)
+    }
+
+    fn columns(_schema: Option<&str>) -> String {
+        "SELECT upper(t.name || '.' || c.name) AS name FROM sqlite_master t, pragma_table_xinfo(t.name) c
+            WHERE t.type = 'table'"
+            .to_owned()
     }
 
     fn url(&self) -> &str {
