@@ -56,6 +56,17 @@ impl Origins {
         });
     }
 
+    /// Returns the files and lines of the first and the last record, if they are known.
+    pub(super) fn ends(&self) -> Option<String> {
+        let place = |record: &Kept| Some((&*self.resources[record.resource], record.line?));
+        let (file, first) = place(self.records.first()?)?;
+        Some(match place(self.records.last()?)? {
+            (other, last) if other != file => format!("{file}:{first} and {other}:{last}"),
+            (_, last) if last == first => format!("{file}:{first}"),
+            (_, last) => format!("{file}:{first}-{last}"),
+        })
+    }
+
     /// The next record is an error by itself, or none is.
     pub(super) fn split(&mut self) {
         self.before = self.records.len();

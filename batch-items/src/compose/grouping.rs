@@ -237,10 +237,10 @@ where
     /// Reads the next group.
     #[read_item]
     pub fn read(&mut self) -> Result<Option<Vec<R::Item>>, BatchError> {
+        self.origins.clear();
         let group = match self.rule.size() {
             Some(size) => self.next_items(size.get())?,
             None => {
-                self.origins.clear();
                 if self.passing {
                     self.pass();
                     if self.origins.len() > 0 {
@@ -260,6 +260,12 @@ where
         };
         self.counts.grouped += group.len() as u64;
         Ok(Some(group).filter(|group| !group.is_empty()))
+    }
+
+    /// Returns the file and lines of the last group, as errors name them.
+    #[get_item_origin]
+    pub fn item_origin(&self) -> Option<String> {
+        self.origins.ends()
     }
 
     /// Returns the position of the next group.
@@ -316,7 +322,7 @@ where
     fn next_items(&mut self, size: usize) -> Result<Vec<R::Item>, BatchError> {
         let mut group = Vec::new();
         while group.len() < size && (group.is_empty() || self.items.peek().is_ok()) {
-            match self.next()? {
+            match self.take()? {
                 Some(item) => group.push(item),
                 None => break,
             }
@@ -351,7 +357,9 @@ where
     /// Reads the next item, and notes its origin.
     fn take(&mut self) -> Result<Option<R::Item>, BatchError> {
         let item = self.next()?;
-        self.origins.push(self.items.origin(), || self.items.place());
+        if item.is_some() {
+            self.origins.push(self.items.origin(), || self.items.place());
+        }
         Ok(item)
     }
 

@@ -106,3 +106,49 @@ fn a_rejected_list_names_its_first_and_last_line() {
         "{message}"
     );
 }
+
+/// A group names its first and last record; one that continues in the next file, both files.
+///
+/// Spec: READ-11
+#[test]
+fn a_rejected_group_names_its_lines() {
+    for (group, first, second, expected) in [
+        (
+            "key day",
+            "1,1,10\n1,2,20\n2,3,late\n2,4,40\n",
+            "3,5,50\n",
+            "read from in-1.csv:4-5",
+        ),
+        (
+            "key day",
+            "1,1,10\n2,2,20\n",
+            "2,3,late\n3,4,40\n",
+            "read from in-1.csv:3 and in-2.csv:2",
+        ),
+        (
+            "key day",
+            "1,1,10\n2,2,late\n",
+            "3,5,50\n",
+            "read from in-1.csv:3",
+        ),
+        (
+            "size 2",
+            "1,1,10\n1,2,20\n1,3,30\n",
+            "1,4,late\n1,5,50\n",
+            "read from in-1.csv:4 and in-2.csv:2",
+        ),
+    ] {
+        let stage = Stage::after_step(
+            "nothing",
+            "reader=\"csvRecordGroupReader\" processor=\"recordGroupProcessor\" writer=\"recordGroupCsvWriter\"",
+            &format!(
+                "resource@reader=${{dir}}/in-*.csv\noutput@writer=${{dir}}/out.csv\ntypes@processor=minutes=int\ngroup@reader={group}"
+            ),
+            "",
+        );
+        stage.write("in-1.csv", format!("day,flight,minutes\n{first}"));
+        stage.write("in-2.csv", format!("day,flight,minutes\n{second}"));
+        let message = stage.fails();
+        assert_eq!(message.lines().last(), Some(expected), "{group}: {message}");
+    }
+}
