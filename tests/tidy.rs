@@ -529,7 +529,7 @@ fn published_crates_are_complete() {
             assert!(manifest.contains(part), "{path} lacks {part}");
         }
     }
-    assert_eq!(published.len(), 17);
+    assert_eq!(published.len(), 18);
 }
 
 /// Returns the folders of the published crates, and their manifests.
@@ -563,9 +563,10 @@ fn features_are_documented() {
             .find_map(|line| line.strip_prefix("default = "))
             .unwrap_or_default();
         // The table of the command line is in the guide.
-        let page = match folder.ends_with("batch-cli") {
-            true => root().join("docs/guide/command-line.md"),
-            false => folder.join("src/lib.rs"),
+        let page = match folder.file_name().and_then(|name| name.to_str()) {
+            Some("batch-cli") => root().join("docs/guide/command-line.md"),
+            Some("batch") => folder.join("src/main.rs"),
+            _ => folder.join("src/lib.rs"),
         };
         let page = fs::read_to_string(page).unwrap();
         let rows: String = page
@@ -617,6 +618,7 @@ fn no_file_links_to_the_sources() {
         "Cargo.toml",
         "README.md",
         "RELEASING.md",
+        "batch",
         "batch-cli",
         "batch-items",
         "batch-macros",

@@ -30,7 +30,7 @@ pub use self::reject::RejectFormat;
 /// | `rejects.output` | required | the file; it exists only if there are rejects |
 /// | `rejects.format` | by extension | `csv` or `jsonl` |
 /// | `rejects.if.exists` | `fail` | for files of another job instance or step, of unknown content, or that lack rejects of this instance: `fail` at the first checkpoint, or `overwrite` |
-/// | `rejects.raw` | none | a file for the text of the rejected records, in UTF-8: corrected, it is the input of another launch, for formats of lines. A record whose text is not known, such as one that is too long, is only in the report |
+/// | `rejects.raw` | none | a file for the text of the rejected records, in UTF-8: corrected, it is the input of another launch, for formats of lines. A record that is too long to be read is only in the report. A record that cannot be processed or written needs `raw.field`; without its text the step fails |
 /// | `rejects.raw.header` | none | the first line of that file |
 /// | `file.field`, `line.field`, `raw.field` | none | the fields of an item that have its place and text, by the properties of this name of the [reader](crate::file::FileInput) |
 ///
@@ -122,6 +122,9 @@ pub struct RejectListener<I, O = I> {
 const NO_CHECKPOINTS: &str =
     "the listener is not called at checkpoints; register it by `#[checkpoint_listener]` too";
 
+const NO_TEXT: &str = "`rejects.raw` would lack the text of a record that cannot be processed or written: set `raw.field` of the reader and of this \
+    listener to a field of the items and of the results, or remove `rejects.raw`";
+
 const NO_SKIPS: &str = "the listener is not called for skips; register it by `#[skip_listener]` too";
 
 const NOT_ALL_SKIPS: &str = "the listener was not called for each skip of the step, perhaps because another listener failed before it";
@@ -186,7 +189,7 @@ impl<I: Serialize + Send + 'static, O: Serialize + Send + 'static> RejectListene
     #[on_skip_in_process]
     fn in_process(&mut self, error: &BatchError, item: &I) -> Result<(), ResourceError> {
         self.check_fields(std::slice::from_ref(item))?;
-        self.add(self.fields.reject("process", error, std::slice::from_ref(item)))
+        self.add_with_text(self.fields.reject("process", error, std::slice::from_ref(item)))
     }
 
     /// A list that is skipped as a whole is one skip.
@@ -196,7 +199,7 @@ impl<I: Serialize + Send + 'static, O: Serialize + Send + 'static> RejectListene
         if [TypeId::of::<Record>(), TypeId::of::<Vec<Record>>()].contains(&TypeId::of::<O>()) {
             self.check_fields(items)?;
         }
-        self.add(self.fields.reject("write", error, items))
+        self.add_with_text(self.fields.reject("write", error, items))
     }
 }
 
@@ -274,6 +277,14 @@ impl<I, O> RejectListener<I, O> {
     fn check_fields(&self, items: &[impl Serialize]) -> Result<(), ResourceError> {
         let checked = items.iter().try_for_each(|item| self.fields.check(item));
         checked.map_err(|cause| self.fail(io::Error::other(cause)))
+    }
+
+    /// Adds a reject whose text is known only if its item has it.
+    fn add_with_text(&mut self, reject: Reject) -> Result<(), ResourceError> {
+        match self.raw {
+            Some(_) if reject.lacks_text() => Err(self.fail(io::Error::other(NO_TEXT))),
+            _ => self.add(reject),
+        }
     }
 
     fn add(&mut self, reject: Reject) -> Result<(), ResourceError> {

@@ -118,6 +118,13 @@ pub(super) struct Reject {
     dropped: [Vec<Reject>; 2],
 }
 
+impl Reject {
+    /// Returns whether the text of a record is not known.
+    pub(super) fn lacks_text(&self) -> bool {
+        self.raw.is_none() || self.dropped.iter().flatten().any(Self::lacks_text)
+    }
+}
+
 /// Returns the rejects with the numbers of their skips, which records that are dropped together share.
 pub(super) fn numbered(rejects: &[Reject], first: u64) -> impl Iterator<Item = (u64, &Reject)> {
     (first..).zip(rejects).flat_map(|(skip, reject)| {

@@ -23,7 +23,7 @@ type Payments = DelimitedItemReader<Payment>;
 
 #[skip_listener("Rejects")]
 #[checkpoint_listener("Rejects")]
-type Rejects = RejectListener<Payment, u64>;
+type Rejects = RejectListener<Payment>;
 
 #[derive(Debug, BatchException)]
 #[batch_exception(class = "test.Bad")]
@@ -62,14 +62,14 @@ struct Check {
 #[item_processor]
 impl Check {
     #[process_item]
-    fn process(&mut self, payment: Payment) -> Result<Option<u64>, BatchError> {
+    fn process(&mut self, payment: Payment) -> Result<Option<Payment>, BatchError> {
         if payment.id == self.fail_at && !std::mem::replace(&mut self.failed, self.fails == "once") {
             return Err(Broken.into());
         }
         if payment.amount < 0 {
             return Err(Bad(format!("payment {} is negative", payment.id)).into());
         }
-        Ok(Some(payment.id))
+        Ok(Some(payment))
     }
 }
 
@@ -86,8 +86,8 @@ impl Bookings {
     fn checkpoint(&self) {}
 
     #[write_items]
-    fn write(&self, ids: &[u64], _: &mut ChunkTransaction) -> Result<(), Bad> {
-        if ids.contains(&6) {
+    fn write(&self, payments: &[Payment], _: &mut ChunkTransaction) -> Result<(), Bad> {
+        if payments.iter().any(|payment| payment.id == 6) {
             return Err(Bad("account 6 is closed".into()));
         }
         Ok(())
@@ -134,12 +134,12 @@ fn each_skip_is_a_line() {
 {"skip":2,"instance":1,"step":"copy","phase":"process","error":"payment 3 is negative","line":5,"raw":"3,-1","item":{"id":3,"amount":-1,"line":5,"raw":"3,-1"},"raw_end":23}
 {"skip":3,"instance":1,"step":"copy","phase":"process","error":"payment 7 is negative","line":9,"raw":"7,-2","item":{"id":7,"amount":-2,"line":9,"raw":"7,-2"},"raw_end":28}
 {"skip":4,"instance":1,"step":"copy","phase":"read","error":"in.csv:11: field `amount` (number 2): invalid value \"é\": expected i64","resource":"in.csv","line":11,"field":"amount","value":"é","raw":"9,\"é\"","raw_end":35}
-{"skip":5,"instance":1,"step":"copy","phase":"write","error":"account 6 is closed","item":6}
+{"skip":5,"instance":1,"step":"copy","phase":"write","error":"account 6 is closed","line":8,"raw":"6,30","item":{"id":6,"amount":30,"line":8,"raw":"6,30"},"raw_end":40}
 "#;
     assert_eq!(stage.read_relative("rejects.jsonl"), lines);
     assert_eq!(
         stage.read("raw.csv"),
-        "id,amount\n2,\"1\n0\"\n3,-1\n7,-2\n9,\"é\"\n"
+        "id,amount\n2,\"1\n0\"\n3,-1\n7,-2\n9,\"é\"\n6,30\n"
     );
 
     let stage = self::stage(4, "", "out/rejects.csv");
@@ -151,9 +151,34 @@ fn each_skip_is_a_line() {
 2,1,copy,process,payment 3 is negative,,5,,,"3,-1",23,"{""id"":3,""amount"":-1,""line"":5,""raw"":""3,-1""}"
 3,1,copy,process,payment 7 is negative,,9,,,"7,-2",28,"{""id"":7,""amount"":-2,""line"":9,""raw"":""7,-2""}"
 4,1,copy,read,"in.csv:11: field `amount` (number 2): invalid value ""é"": expected i64",in.csv,11,amount,é,"9,""é""",35,
-5,1,copy,write,account 6 is closed,,,,,,,6
+5,1,copy,write,account 6 is closed,,8,,,"6,30",40,"{""id"":6,""amount"":30,""line"":8,""raw"":""6,30""}"
 "#;
     assert_eq!(stage.read_relative("out/rejects.csv"), rows);
+}
+
+/// The file of raw records, corrected, is the input of another launch.
+///
+/// Spec: LOSS-07
+#[test]
+fn no_record_is_missing_among_the_raw_ones() {
+    let known = "<property name=\"raw.field\" value=\"raw\"/>";
+    assert!(RAW.contains(known));
+    let stage = Stage::with_listeners(
+        &listener("rejects.jsonl", &RAW.replace(known, "")),
+        &format!("{CHUNK} commit-interval=\"4\""),
+        &format!("resource=${{dir}}/in.csv\n{PLACES}"),
+        SKIP,
+    );
+    stage.write("in.csv", INPUT);
+    let message = stage.fails();
+    assert!(
+        message.contains("set `raw.field` of the reader and of this listener"),
+        "{message}"
+    );
+    // A record that cannot be read is known.
+    stage.write("in.csv", "id,amount\n1,10\n2,many\n");
+    assert_eq!(stage.completes().skips, 1);
+    assert_eq!(stage.read("raw.csv"), "id,amount\n2,many\n");
 }
 
 /// Whichever item the job fails at, and whatever the interval, the restart leaves the same files as an undisturbed run.
@@ -353,10 +378,10 @@ fn a_listener_of_the_job_is_an_error() {
 }
 
 #[skip_listener("SkipsOnly")]
-type SkipsOnly = RejectListener<Payment, u64>;
+type SkipsOnly = RejectListener<Payment>;
 
 #[checkpoint_listener("CheckpointsOnly")]
-type CheckpointsOnly = RejectListener<Payment, u64>;
+type CheckpointsOnly = RejectListener<Payment>;
 
 /// A type that is registered for skips or for checkpoints alone would lose its rejects: the job does not start.
 ///

@@ -1,0 +1,140 @@
+//! The program as its users run it.
+#![allow(clippy::unwrap_used)]
+
+use std::collections::BTreeSet;
+use std::fs::{self, File};
+use std::io::Write;
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+
+use flate2::Compression;
+use flate2::write::GzEncoder;
+
+fn batch(folder: &Path, arguments: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_batch"));
+    command.args(arguments).current_dir(folder);
+    command
+}
+
+/// Runs the program to its end.
+fn run(folder: &Path, arguments: &[&str]) -> Output {
+    batch(folder, arguments).output().unwrap()
+}
+
+#[track_caller]
+fn completed(folder: &Path, arguments: &[&str]) -> String {
+    let output = run(folder, arguments);
+    let (said, errors) = (
+        String::from_utf8(output.stdout).unwrap(),
+        String::from_utf8_lossy(&output.stderr),
+    );
+    assert!(output.status.success(), "{arguments:?}: {said}{errors}");
+    said
+}
+
+/// The page of properties lists what the crates register.
+///
+/// Spec: LOADER-01
+#[test]
+fn every_ready_made_artifact_is_linked() {
+    let folder = tempfile::tempdir().unwrap();
+    let listed = completed(folder.path(), &["artifacts"]);
+    let linked: BTreeSet<&str> = listed
+        .lines()
+        .skip(1)
+        .filter_map(|line| line.split_whitespace().next())
+        .collect();
+    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/guide/properties.md");
+    let page = fs::read_to_string(page).unwrap();
+    let mut expected = BTreeSet::new();
+    for chapter in page.split("\n## ").skip(1) {
+        if cfg!(feature = "odbc") || !chapter.starts_with("batch-odbc\n") {
+            expected.extend(chapter.lines().filter_map(|line| line.strip_prefix("### ")));
+        }
+    }
+    assert_eq!(linked, expected);
+}
+
+const ROWS: u64 = 6_000;
+
+const LOAD: &str = r#"<job id="load">
+  <step id="table" next="rows">
+    <batchlet ref="sqlScript">
+      <properties><property name="sql" value="CREATE TABLE IF NOT EXISTS payment (number INTEGER PRIMARY KEY, cents INTEGER NOT NULL)"/></properties>
+    </batchlet>
+  </step>
+  <step id="rows" next="sums">
+    <chunk reader="csvRecordReader" processor="recordProcessor" writer="recordTableWriter" commit-interval="1">
+      <properties>
+        <property name="resource" value="in/*.csv.gz"/>
+        <property name="where" value="cents &lt;&gt; 0"/>
+        <property name="table" value="payment"/>
+      </properties>
+    </chunk>
+  </step>
+  <step id="sums">
+    <chunk reader="queryRecordReader" writer="recordJsonlWriter">
+      <properties>
+        <property name="query" value="SELECT COUNT(*) AS payments, SUM(number) AS numbers, SUM(cents) AS cents FROM payment"/>
+        <property name="output" value="sums.jsonl"/>
+      </properties>
+    </chunk>
+  </step>
+</job>"#;
+
+/// Spec: RESTART-07
+#[test]
+fn a_job_without_code_resumes_after_its_process_was_killed() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    fs::write(folder.join("load.xml"), LOAD).unwrap();
+    fs::create_dir(folder.join("in")).unwrap();
+    let (mut payments, mut numbers, mut cents) = (0, 0, 0);
+    for file in 0..2 {
+        let path = folder.join(format!("in/{file}.csv.gz"));
+        let mut rows = GzEncoder::new(File::create(path).unwrap(), Compression::fast());
+        writeln!(rows, "number,cents").unwrap();
+        for number in (1..=ROWS).filter(|number| number % 2 == file) {
+            let amount = number % 7;
+            writeln!(rows, "{number},{amount}").unwrap();
+            if amount != 0 {
+                (payments, numbers, cents) = (payments + 1, numbers + number, cents + amount);
+            }
+        }
+        rows.finish().unwrap();
+    }
+    completed(folder, &["check"]);
+
+    let mut first = batch(folder, &["launch", "load"])
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    // The step has committed rows.
+    while !has_written(folder) {
+        assert!(
+            first.try_wait().unwrap().is_none(),
+            "the job ended before it was killed"
+        );
+    }
+    first.kill().unwrap();
+    first.wait().unwrap();
+    completed(folder, &["launch", "load"]);
+
+    let sums = fs::read_to_string(folder.join("sums.jsonl")).unwrap();
+    let sums: serde_json::Value = serde_json::from_str(&sums).unwrap();
+    let expected = serde_json::json!({"payments": payments, "numbers": numbers, "cents": cents});
+    assert_eq!(sums, expected);
+    // The second execution is of the same instance, which is complete now.
+    assert_eq!(run(folder, &["launch", "load"]).status.code(), Some(10));
+}
+
+/// Returns whether execution 1 has written rows.
+fn has_written(folder: &Path) -> bool {
+    let output = run(folder, &["show", "1", "--json"]);
+    let shown: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap_or_default();
+    let steps = shown["steps"].as_array().cloned().unwrap_or_default();
+    steps
+        .iter()
+        .any(|step| step["step"] == "rows" && step["writes"].as_u64() > Some(100))
+}
