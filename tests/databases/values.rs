@@ -480,6 +480,13 @@ fn a_property_that_a_ready_made_artifact_does_not_know_is_an_error() {
         near.contains("ART0028") && near.contains("did you mean `command`?"),
         "{near}"
     );
+    let parts = error(Stage::new(
+        r#"<job id="job"><step id="load"><chunk reader="csvRecordReader" writer="BothTables"><properties>
+             <property name="resource" value="input" target="reader"/><property name="1.table" value="t"/>
+             <property name="2.table" value="u"/><property name="mode" value="upsert" target="writer"/>
+           </properties></chunk></step></job>"#,
+    ));
+    assert!(parts.contains("did you mean `1.mode` or `2.mode`?"), "{parts}");
     let shared = chunk(r#"<property name="tablespace" value="fast"/>"#);
     let shared = error(shared);
     let nowhere = "neither `csvRecordReader` nor another artifact here has a property `tablespace`";

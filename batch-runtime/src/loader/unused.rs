@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
 use batch_xml::model::{ExecutionElement, Job, Property};
-use batch_xml::suggest::nearest;
+use batch_xml::suggest::{nearest, one_of};
 use batch_xml::{Diagnostic, Span, Spanned};
 
 use super::runtime_names::{OF_JOB_ONLY, OF_STEP, is_of_job};
@@ -105,8 +105,15 @@ impl PropertyUses {
             let (name, addressee) = (one.name.value.as_str(), one.addressee.as_ref()?);
             let mut wanted: Vec<&str> = one.wanted.iter().map(String::as_str).collect();
             wanted.sort_unstable();
+            let is_of_part = |wanted: &&str| {
+                wanted
+                    .strip_suffix(name)
+                    .is_some_and(|prefix| prefix.ends_with('.'))
+            };
+            let of_parts: Vec<&str> = wanted.iter().copied().filter(is_of_part).collect();
             let help = match (is_of_job(name), nearest(name, wanted)) {
                 (true, _) => "it belongs to the properties of its step or job".to_owned(),
+                _ if !of_parts.is_empty() => format!("did you mean {}?", one_of(&of_parts)),
                 (_, Some(near)) => format!("did you mean `{near}`?"),
                 (_, None) => "remove it, or give it to the artifact that declares it".to_owned(),
             };
