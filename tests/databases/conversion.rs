@@ -335,12 +335,18 @@ fn tables_with_a_prefix_are_converted() {
     for database in Database::ALL {
         let (folder, place) = place_in(database, RepositoryLayout::V4_3);
         let place = place.without_options();
-        let mut prefixes = vec!["BATCH_NIGHT_".to_owned()];
-        #[cfg(feature = "servers")]
-        if database != Database::Sqlite {
-            let schema = place.new_schema();
-            prefixes.extend(["BATCH_", "LATE_"].map(|prefix| format!("{schema}.{prefix}")));
-        }
+        let prefixes = match database {
+            #[cfg(feature = "servers")]
+            Database::Postgres | Database::Mariadb => {
+                let schema = place.new_schema();
+                vec![
+                    "BATCH_NIGHT_".to_owned(),
+                    format!("{schema}.BATCH_"),
+                    format!("{schema}.LATE_"),
+                ]
+            }
+            _ => vec!["BATCH_NIGHT_".to_owned()],
+        };
         let mut repository = Repository { folder, place };
         for prefix in prefixes {
             repository.place = repository

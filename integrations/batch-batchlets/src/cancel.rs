@@ -3,9 +3,6 @@
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-/// The exit status of a batchlet that was stopped before it had finished.
-pub(crate) const STOPPED: &str = "STOPPED";
-
 /// A request to end, which `#[cancel]` makes on another thread than the work.
 #[derive(Default)]
 pub(crate) struct Cancel {

@@ -14,6 +14,20 @@
 //! | `runJob` | [runs another job](RunJob) |
 //! | `httpCall` | calls a service by HTTP (`HttpCall`); needs the feature `http` |
 //!
+//! # Exit statuses
+//!
+//! A batchlet that has done its work ends COMPLETED, so that `<next on="COMPLETED">` follows it. What it has done is in the exit
+//! description of the step: `3 files`, `12 statements`, `HTTP 204`. Outcomes that properties allow have their own statuses:
+//!
+//! | exit status | |
+//! |---|---|
+//! | `TIMEOUT` | of `waitForFile` with `if.timeout` = `continue` |
+//! | `STATEMENTS FAILED` | of `sqlScript` with `on.error` = `continue`, if statements have failed |
+//! | those of `exit.codes` | of `systemCommand`, for exit codes |
+//! | those of `expected.status` | of `httpCall`, for status codes |
+//! | that of the nested job | of `runJob` |
+//! | `STOPPED` | of all, after a stop |
+//!
 //! Durations in their properties are `500ms`, `90s`, `10m`, `2h`, `1d`, or a number of seconds.
 //!
 //! # Features
@@ -28,6 +42,7 @@
 
 mod cancel;
 mod command;
+mod exit;
 mod files;
 #[cfg(feature = "http")]
 mod http;

@@ -8,7 +8,8 @@ use std::time::{self, Instant, SystemTime};
 
 use batch_runtime::prelude::*;
 
-use super::cancel::{Cancel, STOPPED};
+use super::cancel::Cancel;
+use super::exit::{STOPPED, completed, counted};
 use batch_items::ResourceError;
 use batch_items::choices;
 use batch_items::duration::Duration;
@@ -44,8 +45,8 @@ const SHORTEST: time::Duration = time::Duration::from_millis(10);
 /// | `if.timeout` | `fail` | `fail`, or `continue` with the exit status `TIMEOUT` |
 ///
 /// The step ends when at least `minimum.files` files match and none of them has changed for `stable.for`. Set that if files are written
-/// under their final name; a program that renames a complete file does not need it. The exit status is the number of
-/// files, such as `3 FILES`. A stop ends the wait at once, with the exit status `STOPPED`; a restart waits for the whole `timeout` again.
+/// under their final name; a program that renames a complete file does not need it. The exit description is the number of
+/// files, such as `3 files`. A stop ends the wait at once, with the exit status `STOPPED`; a restart waits for the whole `timeout` again.
 /// Each check is a [heartbeat](batch_runtime::context::StepContext::heartbeat).
 #[derive(BatchArtifact)]
 pub struct WaitForFile {
@@ -90,7 +91,7 @@ impl WaitForFile {
             let count = watch.observe(now, self.files()?);
             let stable_in = watch.stable_in(now);
             if count >= self.minimum_files && stable_in.is_zero() {
-                return Ok(format!("{count} FILES"));
+                return Ok(completed(&self.step, counted(count, "file")));
             }
             let left = self
                 .timeout

@@ -26,7 +26,8 @@ use self::limits::{Ending, Limits};
 use self::output::{Output, Stream};
 use self::words::Environment;
 pub(super) use self::words::Words;
-use super::cancel::{Cancel, STOPPED};
+use super::cancel::Cancel;
+use super::exit::STOPPED;
 use batch_items::ResourceError;
 use batch_items::duration::Duration;
 

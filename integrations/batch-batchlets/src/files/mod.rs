@@ -44,7 +44,7 @@ use batch_items::choices;
 /// A copy has a temporary name, `.NAME.INSTANCE.part`, until it is complete, and keeps permissions and time of modification. A
 /// target with the same content counts as copied. So a step that failed or was killed can be restarted, with the same result.
 ///
-/// The exit status is the number of files, such as `3 FILES`; after a stop it is `STOPPED`.
+/// The exit description is the number of files, such as `3 files`. After a stop the exit status is `STOPPED`.
 #[derive(BatchArtifact)]
 pub struct CopyFiles {
     #[batch_artifact]
@@ -185,7 +185,7 @@ impl CompressFiles {
 /// | `resource` | required | a path or pattern, as for [`CopyFiles`] |
 /// | `if.missing` | `ignore` | if no file matches: `fail`, or `ignore`, with which the step can be repeated |
 ///
-/// Directories are not deleted; of a symbolic link the link is. The exit status is the number of deleted files, such as `3 FILES`.
+/// Directories are not deleted; of a symbolic link the link is. The exit description is the number of deleted files, such as `3 files`.
 #[derive(BatchArtifact)]
 pub struct DeleteFiles {
     #[batch_artifact]
@@ -253,7 +253,7 @@ fn delete(task: &Task) -> Result<usize, BatchError> {
 /// | `if.missing` | `fail` | if no file matches `resource`: `fail`, or `ignore` |
 ///
 /// Names in a checksum file are relative to its directory, so `cd out && sha256sum -c SHA256SUMS` verifies it. A file that is listed but
-/// missing, or has another checksum, fails the step. The exit status is the number of files, such as `3 FILES`.
+/// missing, or has another checksum, fails the step. The exit description is the number of files, such as `3 files`.
 #[derive(BatchArtifact)]
 pub struct ChecksumFiles {
     #[batch_property(name = "mode", value = "write")]
@@ -298,7 +298,7 @@ mod tests {
     use batch_testing::JobTest;
 
     use super::*;
-    use crate::cancel::STOPPED;
+    use crate::exit::STOPPED;
 
     /// Is stopped before its first file: a test would be too late for the time between two files.
     #[derive(BatchArtifact)]

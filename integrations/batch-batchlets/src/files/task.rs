@@ -9,7 +9,8 @@ use batch_runtime::JobInstanceId;
 use batch_runtime::observer::DatasetRole;
 use batch_runtime::prelude::*;
 
-use crate::cancel::{Cancel, STOPPED};
+use crate::cancel::Cancel;
+use crate::exit::{STOPPED, completed, counted};
 use batch_items::choices;
 use batch_items::dataset::{Datasets, of_file};
 use batch_items::file::{FilePattern, FoundFile, Whole};
@@ -123,7 +124,7 @@ impl Task {
     pub(super) fn exit_status(&self, files: Result<usize, BatchError>) -> Result<String, BatchError> {
         match files {
             Err(_) if self.cancel.is_requested() => Ok(STOPPED.into()),
-            files => Ok(format!("{} FILES", files?)),
+            files => Ok(completed(&self.step, counted(files?, "file"))),
         }
     }
 

@@ -18,7 +18,8 @@ use ureq::tls::{RootCerts, TlsConfig};
 
 use self::request::{AllowedMethod, Body, Request, Url};
 use self::retry::{Failure, Limits, Retry, random};
-use super::cancel::{Cancel, STOPPED};
+use super::cancel::Cancel;
+use super::exit::{COMPLETED, STOPPED, completed};
 use super::publish::publish;
 use batch_items::ResourceError;
 use batch_items::duration::Duration;
@@ -53,7 +54,7 @@ const EXCERPT_BYTES: u64 = 4096;
 /// | `body` | none | the body of a `POST`, `PUT` or `PATCH` request |
 /// | `body.file` | none | the file with that body |
 /// | `timeout` | `5m` | the time for one attempt, from the connection to the end of the response |
-/// | `expected.status` | `200..299` | the status codes of success, separated by commas |
+/// | `expected.status` | `200..299` | the status codes of success, separated by commas; `404=NOT FOUND` gives the step another exit status than COMPLETED |
 /// | `output` | none | the file for the body of the response; replaced when it is complete |
 /// | `output.limit` | `1G` | the maximum size of that file: bytes, or with `K`, `M`, `G` (powers of 1024) |
 /// | `retry.limit` | `3` | the number of retries |
@@ -61,7 +62,7 @@ const EXCERPT_BYTES: u64 = 4096;
 /// | `retry.delay.limit` | `1m` | the longest pause |
 /// | `idempotency.key` | none | a name for this use of the service, see below |
 ///
-/// The exit status is the status of the response, such as `HTTP 204`. Redirects are followed; the header `Authorization` is only sent to
+/// The exit description is the status of the response, such as `HTTP 204`. Redirects are followed; the header `Authorization` is only sent to
 /// the same host. Certificates are checked by the roots of the system. Proxies come from the environment variables `HTTPS_PROXY`,
 /// `HTTP_PROXY`, `ALL_PROXY` and `NO_PROXY`.
 ///
@@ -186,7 +187,7 @@ impl HttpCall {
         loop {
             self.step.heartbeat();
             let failure = match self.attempt(agent, request) {
-                Ok(status) => return Ok(format!("HTTP {}", status.as_u16())),
+                Ok(status) => return Ok(self.exit_status(status)),
                 Err(_) if self.cancel.is_requested() => return Ok(STOPPED.into()),
                 Err(failure) => failure,
             };
@@ -203,6 +204,16 @@ impl HttpCall {
             }
             retries += 1;
         }
+    }
+
+    /// Returns the exit status for a status code of success: that of the first entry that contains it.
+    fn exit_status(&self, status: StatusCode) -> String {
+        let done = completed(&self.step, format!("HTTP {}", status.as_u16()));
+        let entry = self
+            .expected_status
+            .iter()
+            .find(|entry| entry.codes.contains(&status.as_u16()));
+        entry.map_or(done, |entry| entry.exit_status.clone())
     }
 
     fn error(&self, request: &Request, failure: &Failure, retries: u32) -> ResourceError {
@@ -240,7 +251,7 @@ impl HttpCall {
         let response = request.send(agent).map_err(|error| Failure::of(&error))?;
         let status = response.status();
         let mut expected = self.expected_status.iter();
-        if !expected.any(|range| range.0.contains(&status.as_u16())) {
+        if !expected.any(|range| range.codes.contains(&status.as_u16())) {
             return Err(unexpected(response));
         }
         match &self.output {
@@ -311,23 +322,33 @@ fn shortened(message: String) -> String {
     }
 }
 
-/// Status codes, such as `200..299` or `404`.
-struct StatusRange(RangeInclusive<u16>);
+/// Status codes of success, and the exit status that they give the step.
+struct StatusRange {
+    codes: RangeInclusive<u16>,
+    exit_status: String,
+}
 
 impl FromStr for StatusRange {
     type Err = &'static str;
 
+    /// Parses `200..299`, `204` or `404=NOT FOUND`.
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        let (first, last) = text.split_once("..").unwrap_or((text, text));
+        let (codes, exit_status) = text.split_once('=').unwrap_or((text, COMPLETED));
+        let (first, last) = codes.split_once("..").unwrap_or((codes, codes));
         let code = |text: &str| {
             text.trim()
                 .parse::<u16>()
                 .ok()
                 .filter(|code| (100..=599).contains(code))
         };
-        match (code(first), code(last)) {
-            (Some(first), Some(last)) if first <= last => Ok(Self(first..=last)),
-            _ => Err("expected a status code such as `204`, or a range such as `200..299`"),
+        match (code(first), code(last), exit_status.trim()) {
+            (Some(first), Some(last), exit_status) if first <= last && !exit_status.is_empty() => Ok(Self {
+                codes: first..=last,
+                exit_status: exit_status.to_owned(),
+            }),
+            _ => Err(
+                "expected a status code such as `204`, a range such as `200..299`, or with an exit status `404=NOT FOUND`",
+            ),
         }
     }
 }
@@ -377,7 +398,7 @@ mod tests {
 
     #[test]
     fn statuses_are_codes_or_ranges() {
-        let contains = |text: &str, code: u16| text.parse::<StatusRange>().unwrap().0.contains(&code);
+        let contains = |text: &str, code: u16| text.parse::<StatusRange>().unwrap().codes.contains(&code);
         assert!(contains("200..299", 200) && contains("200 .. 299", 299) && contains("404", 404));
         assert!(!contains("200..299", 300) && !contains("404", 405));
         for text in ["", "2xx", "99", "600", "299..200", "200-299"] {

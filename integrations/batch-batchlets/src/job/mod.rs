@@ -11,7 +11,8 @@ use batch_runtime::execution::{JobExecution, NestedJob, OuterStep};
 use batch_runtime::prelude::*;
 use batch_runtime::{BatchStatus, JobExecutionId, JobName, JobOperator, JobOperatorError};
 
-use super::cancel::{Cancel, STOPPED};
+use super::cancel::Cancel;
+use super::exit::{COMPLETED, STOPPED};
 use parameters::Parameters;
 
 /// The interval of heartbeats, and of attempts to launch an instance that runs in another process.
@@ -91,9 +92,7 @@ impl RunJob {
                 Err(JobOperatorError::JobInstanceAlreadyComplete { execution, .. }) => {
                     self.name_nested(execution)?;
                     let complete = operator.job_execution(execution)?;
-                    return Ok(
-                        complete.map_or_else(|| "COMPLETED".to_owned(), |complete| complete.exit_status)
-                    );
+                    return Ok(complete.map_or_else(|| COMPLETED.to_owned(), |complete| complete.exit_status));
                 }
                 // The process of the outer job ran it, too, and is not certainly dead yet; or `recover` resumes it.
                 Err(JobOperatorError::JobExecutionAlreadyRunning { .. }) => {

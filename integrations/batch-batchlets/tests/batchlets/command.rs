@@ -38,7 +38,7 @@ fn arguments_and_environment_reach_the_program() {
     );
     let program = stage.path("programs/print");
     fs::set_permissions(&program, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
-    assert_eq!(stage.run().completed(), "COMPLETED");
+    stage.run().completed_as("COMPLETED");
     assert_eq!(
         stage.read("printed"),
         "one\ntwo words\n--name=it's\n$HOME\n*\ngood day\n\nprograms\n"
@@ -54,7 +54,7 @@ fn a_shell_gets_the_arguments_as_they_are() {
             ("directory", "${folder}"),
         ],
     );
-    assert_eq!(stage.run().completed(), "COMPLETED");
+    stage.run().completed_as("COMPLETED");
     assert_eq!(stage.read("printed"), "it's; rm -rf x|\"two\"|");
 }
 
@@ -68,7 +68,7 @@ fn exit_codes_are_exit_statuses() {
         ("9", "WARNING"),
     ] {
         let stage = shell(&format!("exit {code}"), &[codes]);
-        assert_eq!(stage.run().completed(), status, "{code}");
+        stage.run().completed_as(status);
     }
     let stage = shell("echo working; echo no space >&2; exit 10", &[codes]);
     let ended = stage.run();
@@ -210,10 +210,9 @@ fn a_stop_terminates_the_whole_group() {
     );
     assert_eq!(stage.read("signal"), "terminated\n");
     // A restart runs it again.
-    assert_eq!(
-        stage.restart(ended.id, [("command", "exit 0")]).completed(),
-        "COMPLETED"
-    );
+    stage
+        .restart(ended.id, [("command", "exit 0")])
+        .completed_as("COMPLETED");
 }
 
 #[test]
@@ -247,7 +246,7 @@ fn a_process_in_the_background_does_not_hold_the_step() {
     let line = "(cat continue; echo late) & echo early-6651";
     let stage = shell(line, &[("directory", "${folder}")]);
     pipe(&stage.path("continue"));
-    assert_eq!(stage.run().completed(), "COMPLETED");
+    stage.run().completed_as("COMPLETED");
     assert_eq!(log_with("early-6651").len(), 1);
     let mut end = File::options().write(true).open(stage.path("continue")).unwrap();
     end.write_all(b"end").unwrap();

@@ -36,7 +36,7 @@ fn files_keep_their_path_below_the_pattern() {
     for name in ["in/a.csv", "in/a.txt", "in/.hidden.csv", "in/sub/b.csv"] {
         stage.write(name, name);
     }
-    assert_eq!(stage.run().completed(), "2 FILES");
+    assert_eq!(stage.run().completed(), "2 files");
     assert_eq!(stage.list("out"), ["a.csv", "sub"]);
     assert_eq!(stage.read("out/sub/b.csv"), "in/sub/b.csv");
     assert_eq!(stage.list("in"), [".hidden.csv", "a.csv", "a.txt", "sub"]);
@@ -53,7 +53,7 @@ fn a_single_file_gets_the_name_of_the_target() {
             let stage = stage(batchlet, "a.csv", target, &[]);
             stage.write("a.csv", "content");
             fs::create_dir(stage.path("there")).unwrap();
-            assert_eq!(stage.run().completed(), "1 FILES", "{batchlet} {target}");
+            assert_eq!(stage.run().completed(), "1 file", "{batchlet} {target}");
             assert_eq!(stage.read(expected), "content");
             assert_eq!(stage.path("a.csv").exists(), batchlet == "copyFiles");
         }
@@ -105,14 +105,14 @@ fn a_target_with_another_content_is_protected() {
         );
 
         let (ended, stage) = run(&[("if.exists", "skip")]);
-        assert_eq!(ended.completed(), "1 FILES", "{batchlet}");
+        assert_eq!(ended.completed(), "1 file", "{batchlet}");
         assert_eq!(
             (stage.read(name), stage.read("in/a.csv")),
             ("old".into(), "new".into())
         );
 
         let (ended, stage) = run(&[("if.exists", "overwrite")]);
-        assert_eq!(ended.completed(), "2 FILES", "{batchlet}");
+        assert_eq!(ended.completed(), "2 files", "{batchlet}");
         let content = match batchlet {
             "compressFiles" => decompressed(&stage, name),
             _ => stage.read(name),
@@ -136,7 +136,7 @@ fn a_restart_ends_as_an_undisturbed_run() {
         ended.failed();
         assert!(stage.path(&format!("out/a.csv{suffix}")).exists());
         fs::remove_file(stage.path(&in_the_way)).unwrap();
-        assert_eq!(stage.restart(ended.id, ()).completed(), "3 FILES", "{batchlet}");
+        assert_eq!(stage.restart(ended.id, ()).completed(), "3 files", "{batchlet}");
         assert_eq!(
             stage.list("out"),
             ["a", "b", "c"].map(|name| format!("{name}.csv{suffix}")),
@@ -184,11 +184,11 @@ fn compressed_files_are_compressed_into_another_folder() {
 #[test]
 fn a_restart_recognises_that_everything_is_done() {
     for (batchlet, expected) in [
-        ("copyFiles", "2 FILES"),
-        ("moveFiles", "2 FILES"),
-        ("compressFiles", "2 FILES"),
-        ("checksumFiles", "2 FILES"),
-        ("deleteFiles", "0 FILES"),
+        ("copyFiles", "2 files"),
+        ("moveFiles", "2 files"),
+        ("compressFiles", "2 files"),
+        ("checksumFiles", "2 files"),
+        ("deleteFiles", "0 files"),
     ] {
         let mut properties = vec![("resource", "${folder}/in/*")];
         if batchlet != "deleteFiles" {
@@ -269,7 +269,7 @@ fn a_target_that_changes_between_two_launches_is_not_taken_for_done() {
 fn a_missing_file_is_an_error_in_each_instance() {
     let stage = stage("moveFiles", "in/*.csv", "out", &[]);
     stage.write("in/a.csv", "a");
-    assert_eq!(stage.run().completed(), "1 FILES");
+    assert_eq!(stage.run().completed(), "1 file");
     let ended = stage.run();
     assert!(ended.failed().contains("no file matches "), "{}", ended.message);
     assert!(
@@ -278,7 +278,7 @@ fn a_missing_file_is_an_error_in_each_instance() {
         ended.message
     );
     let ended = stage.wait(stage.start([("if.missing", "ignore")]));
-    assert_eq!(ended.completed(), "0 FILES");
+    assert_eq!(ended.completed(), "0 files");
 }
 
 #[test]
@@ -292,7 +292,7 @@ fn a_missing_file_is_an_error_unless_ignored() {
             ended.message
         );
         let ended = stage.wait(stage.start([("if.missing", "ignore")]));
-        assert_eq!(ended.completed(), "0 FILES", "{batchlet}");
+        assert_eq!(ended.completed(), "0 files", "{batchlet}");
         assert!(!stage.path("out").exists(), "{batchlet}");
     }
 }
@@ -314,7 +314,7 @@ fn files_move_between_file_systems() {
         // Temporary files are in memory too; the copy is tested where they are not.
         return;
     }
-    assert_eq!(stage.run().completed(), "1 FILES");
+    assert_eq!(stage.run().completed(), "1 file");
     assert_eq!(fs::read_to_string(other.path().join("a.csv")).unwrap(), "content");
     assert_eq!(stage.list("in"), [""; 0]);
 }
@@ -329,7 +329,7 @@ fn links_move() {
     fs::create_dir_all(stage.path("out/deep")).unwrap();
     fs::hard_link(stage.path("in/hard.csv"), stage.path("out/deep/hard.csv")).unwrap();
     std::os::unix::fs::symlink("../data/soft.csv", stage.path("in/soft.csv")).unwrap();
-    assert_eq!(stage.run().completed(), "2 FILES");
+    assert_eq!(stage.run().completed(), "2 files");
     assert_eq!(stage.list("in"), [""; 0]);
     assert_eq!(stage.read("out/deep/hard.csv"), "hard");
     assert_eq!(stage.read("out/deep/soft.csv"), "soft");
@@ -355,10 +355,10 @@ fn a_file_is_never_its_own_target() {
 fn compressed_files_are_beside_their_originals_and_not_compressed_again() {
     let stage = stage("compressFiles", "in/*", "", &[]);
     stage.write("in/a.csv", "content");
-    assert_eq!(stage.run().completed(), "1 FILES");
+    assert_eq!(stage.run().completed(), "1 file");
     assert_eq!(stage.list("in"), ["a.csv", "a.csv.gz"]);
     assert_eq!(decompressed(&stage, "in/a.csv.gz"), "content");
-    assert_eq!(stage.run().completed(), "1 FILES", "the same content");
+    assert_eq!(stage.run().completed(), "1 file", "the same content");
     assert_eq!(stage.list("in"), ["a.csv", "a.csv.gz"]);
 }
 
@@ -368,9 +368,9 @@ fn zstd_depends_on_a_feature() {
     stage.write("a.csv", "content");
     let started = stage.operator().start("job", ());
     if cfg!(feature = "zstd") {
-        assert_eq!(stage.wait(started.unwrap()).completed(), "1 FILES");
+        assert_eq!(stage.wait(started.unwrap()).completed(), "1 file");
         assert!(stage.path("a.csv.zst").exists());
-        assert_eq!(stage.run().completed(), "1 FILES", "the same content");
+        assert_eq!(stage.run().completed(), "1 file", "the same content");
     } else {
         let error = started.unwrap_err().to_string();
         assert!(error.contains("compiled without the feature `zstd`"), "{error}");
@@ -383,9 +383,9 @@ fn only_files_are_deleted_and_a_repetition_is_right() {
     for name in ["work/a", "work/b", "work/.hidden", "work/sub/c"] {
         stage.write(name, name);
     }
-    assert_eq!(stage.run().completed(), "2 FILES");
+    assert_eq!(stage.run().completed(), "2 files");
     assert_eq!(stage.list("work"), [".hidden", "sub"]);
-    assert_eq!(stage.run().completed(), "0 FILES");
+    assert_eq!(stage.run().completed(), "0 files");
     let ended = stage.wait(stage.start([("if.missing", "fail")]));
     assert!(ended.failed().contains("no file matches "), "{}", ended.message);
 }
@@ -395,7 +395,7 @@ fn checksums_are_those_of_sha256sum() {
     let stage = stage("checksumFiles", "out/*", "out/SHA256SUMS", &[]);
     stage.write("out/abc.txt", "abc");
     stage.write("out/empty.txt", "");
-    assert_eq!(stage.run().completed(), "2 FILES");
+    assert_eq!(stage.run().completed(), "2 files");
     assert_eq!(
         stage.read("out/SHA256SUMS"),
         "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad  abc.txt\n\
@@ -403,7 +403,7 @@ fn checksums_are_those_of_sha256sum() {
     );
     assert_eq!(
         stage.run().completed(),
-        "2 FILES",
+        "2 files",
         "the list itself does not count"
     );
     if cfg!(target_os = "linux") {
@@ -437,7 +437,7 @@ fn each_file_may_have_its_own_checksum() {
     ));
     stage.write("in/a", "a");
     stage.write("in/b", "b");
-    assert_eq!(stage.run().completed(), "2 FILES");
+    assert_eq!(stage.run().completed(), "2 files");
     assert_eq!(stage.list("in"), ["a", "a.sha256", "b", "b.sha256"]);
 }
 
@@ -449,9 +449,9 @@ fn wrong_and_missing_files_are_named() {
     }
     let sum = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";
     stage.write("in/SHA256SUMS", format!("{sum}  a\n{sum} *b\n"));
-    assert_eq!(stage.run().completed(), "2 FILES");
+    assert_eq!(stage.run().completed(), "2 files");
     stage.write("in/SHA256SUMS", format!("\u{feff}{sum}  a\n"));
-    assert_eq!(stage.run().completed(), "1 FILES");
+    assert_eq!(stage.run().completed(), "1 file");
     stage.write("in/SHA256SUMS", "\n");
     let ended = stage.run();
     assert!(

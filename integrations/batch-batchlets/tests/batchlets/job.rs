@@ -24,7 +24,7 @@ fn another_job_runs_with_its_parameters() {
     let stage = stage("name=a.txt n(long)=5", &child);
     stage.write("a.txt", "");
     let ended = stage.run();
-    assert_eq!(ended.completed(), "COMPLETED");
+    ended.completed_as("COMPLETED");
     let operator = stage.operator();
     let instance = operator.job_instances("child", 0, 10).unwrap().remove(0);
     let execution = operator.job_executions(instance.id).unwrap().remove(0);
@@ -308,7 +308,7 @@ fn an_instance_that_runs_is_waited_for() {
         stage.write("a", "");
         assert_eq!(stage.wait(running).status, BatchStatus::Completed);
         if !stops {
-            assert_eq!(stage.wait(outer).completed(), "COMPLETED");
+            stage.wait(outer).completed_as("COMPLETED");
         }
         assert_eq!(operator.job_instance_count("child").unwrap(), 1);
     }
@@ -327,7 +327,7 @@ fn output_and_attempts_are_heartbeats() {
     stage.write("child.xml", format!("<job id=\"child\">{heartbeat}{child}</job>"));
     let running = launch_nested(&stage);
     let outer = stage.start(());
-    assert_eq!(stage.wait(running).completed(), "COMPLETED");
-    assert_eq!(stage.wait(outer).completed(), "COMPLETED");
+    stage.wait(running).completed_as("COMPLETED");
+    stage.wait(outer).completed_as("COMPLETED");
     assert_eq!(stage.operator().job_instance_count("child").unwrap(), 1);
 }

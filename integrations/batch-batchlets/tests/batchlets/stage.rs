@@ -24,15 +24,23 @@ pub(crate) struct Ended {
     pub(crate) status: BatchStatus,
     /// The exit status of the last step.
     pub(crate) exit_status: String,
+    /// What the last step has done, or the error of the job.
     pub(crate) message: String,
 }
 
 impl Ended {
-    /// Returns the exit status of a step that has completed.
+    /// Returns what a step has done that is COMPLETED, and so is its exit status.
     #[track_caller]
     pub(crate) fn completed(&self) -> &str {
+        self.completed_as("COMPLETED");
+        &self.message
+    }
+
+    /// Checks that a step is complete, with this exit status.
+    #[track_caller]
+    pub(crate) fn completed_as(&self, exit_status: &str) {
         assert_eq!(self.status, BatchStatus::Completed, "{}", self.message);
-        &self.exit_status
+        assert_eq!(self.exit_status, exit_status, "{}", self.message);
     }
 
     /// Returns the message of a step that has failed.
@@ -162,14 +170,18 @@ impl Stage {
     pub(crate) fn wait(&self, id: JobExecutionId) -> Ended {
         let operator = self.operator();
         let job = operator.wait(id).unwrap();
-        let steps = operator.step_executions(id).unwrap();
+        let last = operator.step_executions(id).unwrap().pop();
+        let (exit_status, done) = last
+            .map(|step| (step.exit_status, step.exit_message))
+            .unwrap_or_default();
         Ended {
             id,
             status: job.status,
-            exit_status: steps
-                .last()
-                .map_or(String::new(), |step| step.exit_status.clone()),
-            message: job.exit_message,
+            exit_status,
+            message: match job.status {
+                BatchStatus::Completed => done,
+                _ => job.exit_message,
+            },
         }
     }
 

@@ -16,7 +16,7 @@ fn files_that_exist_are_counted() {
     for name in ["in/a.csv", "in/b.csv", "in/c.csv", "in/.d.csv.part"] {
         stage.write(name, name);
     }
-    assert_eq!(stage.run().completed(), "3 FILES");
+    assert_eq!(stage.run().completed(), "3 files");
 }
 
 #[test]
@@ -26,7 +26,7 @@ fn the_wait_ends_when_enough_files_have_arrived() {
     until(|| !log_with(&stage.name("in")).is_empty());
     stage.write("in/a.csv", "a");
     stage.write("in/b.csv", "b");
-    assert_eq!(stage.wait(execution).completed(), "2 FILES");
+    assert_eq!(stage.wait(execution).completed(), "2 files");
 }
 
 #[test]
@@ -41,14 +41,14 @@ fn the_end_of_the_time_fails_or_is_an_exit_status() {
         "{message}"
     );
     let ended = stage.wait(stage.start([("if.timeout", "continue")]));
-    assert_eq!(ended.completed(), "TIMEOUT");
+    ended.completed_as("TIMEOUT");
     let ended = stage.wait(stage.start([("minimum.files", "1"), ("stable.for", "1d")]));
     let message = ended.failed();
     assert!(message.contains("some still change (`stable.for`)"), "{message}");
     let ended = stage.wait(stage.start([("minimum.files", "1"), ("timeout", "0")]));
     assert_eq!(
         ended.completed(),
-        "1 FILES",
+        "1 file",
         "the first check is before the end of the time"
     );
 }
@@ -70,5 +70,5 @@ fn a_stop_ends_the_wait_and_a_restart_waits_again() {
         (BatchStatus::Stopped, "STOPPED")
     );
     stage.write("in/a.csv", "a");
-    assert_eq!(stage.restart(ended.id, ()).completed(), "1 FILES");
+    assert_eq!(stage.restart(ended.id, ()).completed(), "1 file");
 }
