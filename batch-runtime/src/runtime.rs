@@ -194,9 +194,10 @@ impl BatchRuntimeBuilder {
     /// The database must exist; the tables are created, or upgraded if Spring Batch (2.1 to 4.3) created them. No
     /// message contains the password; libpq also takes it from `~/.pgpass`. With `?table_prefix=ORDERS_` the tables
     /// are named `ORDERS_JOB_INSTANCE` and so on, instead of `BATCH_JOB_INSTANCE`; the prefix has at most 30 letters,
-    /// digits and underscores. On PostgreSQL, MySQL and MariaDB it may name a schema, too, which must exist:
-    /// `?table_prefix=batch.BATCH_`; names without a schema, as those of a program's own tables, mean what they meant. Several
-    /// repositories can share a database, each with its own prefix or schema.
+    /// digits and underscores. On PostgreSQL, MySQL and MariaDB, `?table_prefix=batch.BATCH_` puts them into the
+    /// existing schema `batch`; both parts have at most 36 characters. Unqualified names of the program are not affected. The list of applied
+    /// migrations, `__diesel_schema_migrations`, is created where unqualified names are found. Several repositories can share a
+    /// database, each with its own prefix or schema.
     // Spec: REPO-04, REPO-06, REPO-84, MEM-01
     #[must_use]
     pub fn repository(mut self, url: impl Into<String>) -> Self {

@@ -1,4 +1,4 @@
-//! The program `batch`: every ready-made artifact and every command, for jobs that need no code of their own.
+//! The program `batch`: the command line with the ready-made artifacts of the enabled features, for jobs that need no code of their own.
 //!
 //! | feature | |
 //! |---|---|

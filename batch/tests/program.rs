@@ -24,12 +24,12 @@ fn run(folder: &Path, arguments: &[&str]) -> Output {
 #[track_caller]
 fn completed(folder: &Path, arguments: &[&str]) -> String {
     let output = run(folder, arguments);
-    let (said, errors) = (
+    let (printed, errors) = (
         String::from_utf8(output.stdout).unwrap(),
         String::from_utf8_lossy(&output.stderr),
     );
-    assert!(output.status.success(), "{arguments:?}: {said}{errors}");
-    said
+    assert!(output.status.success(), "{arguments:?}: {printed}{errors}");
+    printed
 }
 
 /// The page of properties lists what the crates register.

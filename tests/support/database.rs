@@ -81,9 +81,9 @@ impl Place {
             Sqlite => panic!("SQLite has no schemas"),
             Postgres => {
                 self.connect()
-                    .execute("CREATE SCHEMA night")
+                    .execute("CREATE SCHEMA batch_night")
                     .expect("a new schema");
-                "night".to_owned()
+                "batch_night".to_owned()
             }
             Mariadb => {
                 let url = shared(Kind::Mariadb).new_database();

@@ -1,5 +1,7 @@
 //! The records of a group that is dropped because one of them is bad.
 
+use std::borrow::Cow;
+
 use crate::error::{DroppedRecord, DroppedRecords, Origin};
 
 /// The origins of the records of a group. Their texts share a buffer, which is used again for the next group.
@@ -56,12 +58,20 @@ impl Origins {
         });
     }
 
+    /// Adds a record without its text.
+    pub(super) fn push_place(&mut self, origin: Option<Origin<'_>>) {
+        if let Some(origin) = origin {
+            let raw = Cow::Borrowed([].as_slice());
+            self.push(Some(Origin { raw, ..origin }), || None);
+        }
+    }
+
     /// Returns the files and lines of the first and the last record, if they are known.
     pub(super) fn ends(&self) -> Option<String> {
         let place = |record: &Kept| Some((&*self.resources[record.resource], record.line?));
         let (file, first) = place(self.records.first()?)?;
         Some(match place(self.records.last()?)? {
-            (other, last) if other != file => format!("{file}:{first} and {other}:{last}"),
+            (other, last) if other != file => format!("{file}:{first} through {other}:{last}"),
             (_, last) if last == first => format!("{file}:{first}"),
             (_, last) => format!("{file}:{first}-{last}"),
         })

@@ -322,10 +322,11 @@ where
     fn next_items(&mut self, size: usize) -> Result<Vec<R::Item>, BatchError> {
         let mut group = Vec::new();
         while group.len() < size && (group.is_empty() || self.items.peek().is_ok()) {
-            match self.take()? {
+            match self.next()? {
                 Some(item) => group.push(item),
                 None => break,
             }
+            self.origins.push_place(self.items.origin());
         }
         Ok(group)
     }

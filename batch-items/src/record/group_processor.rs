@@ -13,7 +13,7 @@ use super::value::{Record, Value};
 /// | `header.fields` | none | fields of the first record, which the others get, separated by commas; `number=order` renames |
 /// | `raw.field` | none | the field with the text of a record, as of the reader |
 ///
-/// With `header.fields`, the first record itself is not in the result. With `raw.field` too, its text precedes the text of the next record,
+/// With `header.fields`, the first record itself is not in the result. With `raw.field` too, its text precedes that of the first one in the result,
 /// so that a group that the writer rejects is whole among the rejects.
 /// It has the other properties of a [`RecordProcessor`], which is applied to each record of the result. A group without records in its
 /// result is filtered.
@@ -42,14 +42,10 @@ impl RecordGroupProcessor {
     /// Maps a group, or filters it.
     #[process_item]
     pub fn process(&mut self, mut group: Vec<Record>) -> Result<Option<Vec<Record>>, MappingError> {
+        let mut header_text = None;
         if !self.header_fields.is_empty() && !group.is_empty() {
             let header = group.remove(0);
-            if let (Some(raw), Some(next)) = (header.get(&self.raw_field), group.first_mut())
-                && let Some(text) = next.get(&self.raw_field)
-            {
-                let texts = format!("{raw}\n{text}");
-                next.set(&self.raw_field, texts);
-            }
+            header_text = header.get(&self.raw_field).map(ToString::to_string);
             let fields: Vec<(&str, &Value)> = self
                 .header_fields
                 .iter()
@@ -69,6 +65,12 @@ impl RecordGroupProcessor {
         let mut result = Vec::with_capacity(group.len());
         for record in group {
             result.extend(self.each.process(record)?);
+        }
+        if let (Some(header), Some(first)) = (header_text, result.first_mut())
+            && let Some(text) = first.get(&self.raw_field)
+        {
+            let texts = format!("{header}\n{text}");
+            first.set(&self.raw_field, texts);
         }
         Ok(Some(result).filter(|result| !result.is_empty()))
     }

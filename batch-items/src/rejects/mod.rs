@@ -30,7 +30,7 @@ pub use self::reject::RejectFormat;
 /// | `rejects.output` | required | the file; it exists only if there are rejects |
 /// | `rejects.format` | by extension | `csv` or `jsonl` |
 /// | `rejects.if.exists` | `fail` | for files of another job instance or step, of unknown content, or that lack rejects of this instance: `fail` at the first checkpoint, or `overwrite` |
-/// | `rejects.raw` | none | a file for the text of the rejected records, in UTF-8: corrected, it is the input of another launch, for formats of lines. A record that is too long to be read is only in the report. A record that cannot be processed or written needs `raw.field`; without its text the step fails |
+/// | `rejects.raw` | none | a file for the text of the rejected records, in UTF-8: corrected, it is the input of another launch, for formats of lines. A record that cannot be read and whose text is not known, such as one that is too long or of Parquet, is only in the report. A record that cannot be processed or written needs `raw.field`; without its text the step fails |
 /// | `rejects.raw.header` | none | the first line of that file |
 /// | `file.field`, `line.field`, `raw.field` | none | the fields of an item that have its place and text, by the properties of this name of the [reader](crate::file::FileInput) |
 ///
@@ -122,8 +122,8 @@ pub struct RejectListener<I, O = I> {
 const NO_CHECKPOINTS: &str =
     "the listener is not called at checkpoints; register it by `#[checkpoint_listener]` too";
 
-const NO_TEXT: &str = "`rejects.raw` would lack the text of a record that cannot be processed or written: set `raw.field` of the reader and of this \
-    listener to a field of the items and of the results, or remove `rejects.raw`";
+const NO_TEXT: &str = "`rejects.raw` would lack the text of a record that cannot be processed or written: set `raw.field` of the reader, if it \
+    has that property, and of this listener to a field of the items and of the results, or remove `rejects.raw`";
 
 const NO_SKIPS: &str = "the listener is not called for skips; register it by `#[skip_listener]` too";
 
@@ -281,9 +281,12 @@ impl<I, O> RejectListener<I, O> {
 
     /// Adds a reject whose text is known only if its item has it.
     fn add_with_text(&mut self, reject: Reject) -> Result<(), ResourceError> {
-        match self.raw {
-            Some(_) if reject.lacks_text() => Err(self.fail(io::Error::other(NO_TEXT))),
-            _ => self.add(reject),
+        let lacks_text = self.raw.is_some() && reject.lacks_text();
+        // Added first, so that the file of rejects that are not committed has it.
+        self.add(reject)?;
+        match lacks_text {
+            true => Err(self.fail(io::Error::other(NO_TEXT))),
+            false => Ok(()),
         }
     }
 

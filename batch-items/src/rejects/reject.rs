@@ -107,7 +107,7 @@ pub(super) struct Reject {
     #[serde(skip_serializing_if = "Option::is_none")]
     value: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    raw: Option<String>,
+    pub(super) raw: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     item: Option<Box<RawValue>>,
     /// The record as it is in the file.
@@ -229,11 +229,14 @@ impl PlaceFields {
         let fields = serde_json::to_value(item).unwrap_or_default();
         let records = records_of(&fields);
         let first = |name: &String| records.first()?.get(name);
-        let texts: Vec<&str> = records
+        // Without the text of one record, the texts of a group are not known.
+        let texts: Option<Vec<&str>> = records
             .iter()
-            .filter_map(|record| record.get(&self.raw)?.as_str())
+            .map(|record| record.get(&self.raw)?.as_str())
             .collect();
-        let raw = (!texts.is_empty()).then(|| texts.join("\n"));
+        let raw = texts
+            .filter(|texts| !texts.is_empty())
+            .map(|texts| texts.join("\n"));
         let shown = json_to_show(item);
         let error = match &shown {
             Ok(_) => error.chain(),

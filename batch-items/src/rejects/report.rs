@@ -202,7 +202,7 @@ impl Report {
         }
         let (mut lines, mut raws) = (Vec::new(), Vec::new());
         for (skip, reject) in numbered(rejects, first) {
-            let raw = self.raw.as_ref().filter(|_| !reject.bytes.is_empty());
+            let raw = self.raw.as_ref().filter(|_| reject.raw.is_some());
             let raw_end = raw.map(|raw| {
                 raws.extend_from_slice(&reject.bytes);
                 raws.push(b'\n');

@@ -123,7 +123,7 @@ fn a_rejected_group_names_its_lines() {
             "key day",
             "1,1,10\n2,2,20\n",
             "2,3,late\n3,4,40\n",
-            "read from in-1.csv:3 and in-2.csv:2",
+            "read from in-1.csv:3 through in-2.csv:2",
         ),
         (
             "key day",
@@ -135,7 +135,7 @@ fn a_rejected_group_names_its_lines() {
             "size 2",
             "1,1,10\n1,2,20\n1,3,30\n",
             "1,4,late\n1,5,50\n",
-            "read from in-1.csv:4 and in-2.csv:2",
+            "read from in-1.csv:4 through in-2.csv:2",
         ),
     ] {
         let stage = Stage::after_step(

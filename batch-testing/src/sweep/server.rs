@@ -33,6 +33,16 @@ impl Server {
                 ));
             }
         };
+        let names_schema = |option: &str| {
+            option
+                .strip_prefix("table_prefix=")
+                .is_some_and(|prefix| prefix.contains('.'))
+        };
+        if url.as_str().split(['?', '&']).any(names_schema) {
+            return Err(
+                "each run of a sweep has a schema of its own: remove the schema from `table_prefix`".into(),
+            );
+        }
         let random = RandomState::new().hash_one(0);
         Ok(Self {
             url,

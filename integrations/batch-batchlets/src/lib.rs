@@ -17,7 +17,7 @@
 //! # Exit statuses
 //!
 //! A batchlet that has done its work ends COMPLETED, so that `<next on="COMPLETED">` follows it. What it has done is in the exit
-//! description of the step: `3 files`, `12 statements`, `HTTP 204`. Outcomes that properties allow have their own statuses:
+//! description of the step: `3 files`, `HTTP 204`. Outcomes that properties allow have their own statuses:
 //!
 //! | exit status | |
 //! |---|---|

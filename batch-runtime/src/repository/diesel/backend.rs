@@ -10,6 +10,7 @@ use super::db_timestamp::DbTimestamp;
 use super::fixed_sql::{FixedSql, FixedText, fixed_sql};
 use super::migrations::{Failure, MigrationFailed, Migrations};
 use super::session::{Session, SessionSettings};
+use super::table_prefix::TablePrefix;
 use crate::execution::StepCounters;
 use crate::ids::StepExecutionId;
 use crate::repository::{Channel, Listener, RepositoryLayout, Result, StoredContext};
@@ -69,8 +70,8 @@ pub(super) trait Backend: Send + Sync + Sized + 'static {
     /// Returns the URL of the database, with its password.
     fn url(&self) -> &str;
 
-    /// Returns the query for the existing columns, as `TABLE.COLUMN` in upper case, of the tables in a schema that the URL names.
-    fn columns(schema: Option<&str>) -> String;
+    /// Returns the query for the existing columns, as `TABLE.COLUMN` in upper case, of the tables with a prefix and of the list of migrations.
+    fn columns(prefix: &TablePrefix) -> String;
 
     /// Opens a connection, ready for use.
     fn connect(&self) -> Result<Self::Connection>;

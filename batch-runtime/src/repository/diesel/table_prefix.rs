@@ -87,6 +87,7 @@ impl TablePrefix {
     }
 
     /// Returns the schema that the URL names.
+    #[cfg(any(feature = "postgres", feature = "mysql"))]
     pub(super) fn schema(&self) -> Option<&str> {
         self.schema.as_ref().map(|schema| &*schema.name)
     }
@@ -107,7 +108,8 @@ impl TablePrefix {
         self.prefix.is_none() && self.schema.is_none()
     }
 
-    fn without_schema(&self) -> &str {
+    /// Returns the prefix alone.
+    pub(super) fn without_schema(&self) -> &str {
         self.prefix.as_deref().unwrap_or(DEFAULT)
     }
 
@@ -194,13 +196,13 @@ impl fmt::Display for TablePrefix {
 }
 
 impl Schema {
-    /// Returns whether a name between `before` and `after` may have a schema. Names of indices may not where they are created or
-    /// belong to `ALTER TABLE`, PostgreSQL's new names of tables may not, and texts may not that a query compares with a catalog.
+    /// Returns whether the name between `before` and `after` takes the schema. These do not: an index that is created, or dropped by `ALTER
+    /// TABLE`; the new name in PostgreSQL's `RENAME TO`; a text that MySQL compares with a catalog.
     fn qualifies(&self, before: &str, after: &str) -> bool {
         let ends_with = |words: &[&str]| {
-            let mut last = before.split_ascii_whitespace().rev();
-            let mut last = last
-                .by_ref()
+            let mut last = before
+                .split_ascii_whitespace()
+                .rev()
                 .filter(|word| !is_any_of(word, &["IF", "NOT", "EXISTS"]));
             words
                 .iter()
@@ -212,13 +214,9 @@ impl Schema {
             .next()
             .unwrap_or_default();
         let is_index = name.to_ascii_uppercase().ends_with("_IX");
-        let is_text = before.ends_with('\'');
         match self.is_mysql {
-            true => !is_index && !is_text,
-            false => {
-                let is_prefix = is_text && name.is_empty();
-                !is_prefix && (!is_index || ends_with(&["DROP", "INDEX"])) && !ends_with(&["RENAME", "TO"])
-            }
+            true => !is_index && !before.ends_with('\''),
+            false => (!is_index || ends_with(&["DROP", "INDEX"])) && !ends_with(&["RENAME", "TO"]),
         }
     }
 }
@@ -278,7 +276,7 @@ mod tests {
 
     // Spec: REPO-84
     #[test]
-    fn a_schema_stands_before_each_name_that_may_have_one() {
+    fn each_name_that_may_have_a_schema_gets_it() {
         let check = |database, plain: &str, expected: &str| {
             let prefix = TablePrefix::new("night.MY_").unwrap().on(database).unwrap();
             assert_eq!(prefix.rename_all(plain), expected);
@@ -286,7 +284,6 @@ mod tests {
         let postgres = |plain: &str, expected: &str| check(DatabaseKind::Postgresql, plain, expected);
         postgres("nextval('batch_job_seq')", "nextval('night.my_job_seq')");
         postgres("'BATCH_A'::regclass", "'night.my_A'::regclass");
-        postgres("starts_with(name, 'batch_')", "starts_with(name, 'my_')");
         postgres("\"batch_a\".\"id\"", "\"night\".\"my_a\".\"id\"");
         postgres(
             "ALTER TABLE BATCH_A RENAME TO BATCH_B;",
@@ -318,7 +315,7 @@ mod tests {
     }
 
     #[test]
-    fn a_schema_keeps_the_usual_prefix() {
+    fn a_schema_keeps_the_default_prefix() {
         let prefix = TablePrefix::new("night.BATCH_").unwrap();
         let prefix = prefix.on(DatabaseKind::Postgresql).unwrap();
         assert_eq!(

@@ -12,7 +12,7 @@ use batch_runtime::prelude::*;
 use self::database::Database;
 use self::split::Statement;
 use super::cancel::Cancel;
-use super::exit::{STOPPED, completed, counted};
+use super::exit::{COMPLETED, STOPPED, completed, counted};
 use batch_items::ResourceError;
 use batch_items::choices;
 use batch_items::file::read_text;
@@ -43,8 +43,8 @@ use batch_items::sql::{Syntax, beginning, tokens, variable};
 /// of procedures and triggers set another `separator`, such as `/` or `@@`, which counts at the end of a line. On SQLite, variables such as `@id`
 /// and `?1` are rejected: they have no values, so they would be null.
 ///
-/// Results of queries are discarded. The exit description is the number of statements, such as `12 statements`, or
-/// `10 statements, 2 failed` with the exit status `STATEMENTS FAILED`. An error shows the file, the line and the beginning of the statement; the log of `continue` shows the
+/// Results of queries are discarded. If statements have failed, the exit status is `STATEMENTS FAILED`, and the exit description
+/// tells how many, such as `10 statements, 2 failed`. An error shows the file, the line and the beginning of the statement; the log of `continue` shows the
 /// file, the line and the message of the database.
 ///
 /// # Transactions
@@ -173,11 +173,14 @@ impl SqlScript {
             committed.map_err(|error| ResourceError::new(within("commit"), error))?;
         }
         let succeeded = statements.len() - failed;
-        let done = counted(succeeded, "statement");
+        tracing::info!(target: "batch.sql", script = %script.name, succeeded, failed, "executed the statements");
         if failed == 0 {
-            return Ok(completed(&self.step, done));
+            return Ok(COMPLETED.into());
         }
-        completed(&self.step, format!("{done}, {failed} failed"));
+        completed(
+            &self.step,
+            format!("{}, {failed} failed", counted(succeeded, "statement")),
+        );
         Ok("STATEMENTS FAILED".into())
     }
 }

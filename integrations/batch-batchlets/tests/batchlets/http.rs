@@ -231,8 +231,9 @@ fn other_failures_are_not_retried() {
         server.received();
     }
     let server = Server::new(&[&response("404 Not Found", "", "")]);
-    let ended = stage(&server.url(), &[("expected.status", "200..299, 404")]).run();
-    assert_eq!(ended.completed(), "HTTP 404");
+    let ended = stage(&server.url(), &[("expected.status", "200..299, 404=NOT FOUND")]).run();
+    ended.completed_as("NOT FOUND");
+    assert_eq!(ended.message, "HTTP 404");
     server.received();
 }
 
@@ -420,6 +421,7 @@ fn wrong_properties_are_reported_before_the_start() {
         (("url", "ftp://example.org/"), "begins with http:// or https://"),
         (("method", "FETCH"), "expected GET, HEAD, POST"),
         (("expected.status", "2xx"), "expected a status code"),
+        (("expected.status", "404="), "expected a status code"),
         (("output.limit", "much"), "expected a number of bytes"),
         (("timeout", "soon"), "expected a duration"),
     ] {

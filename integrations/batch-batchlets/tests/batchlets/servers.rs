@@ -48,7 +48,7 @@ BEGIN
   INSERT INTO a VALUES (length(E'it\'s;'));
 END $body$;
 SELECT fill();";
-        assert_eq!(stage(&url, script, &[]).run().completed(), "3 statements");
+        stage(&url, script, &[]).run().completed_as("COMPLETED");
         let mut connection = PgConnection::establish(&url).unwrap();
         assert_eq!(
             number(&mut connection, "SELECT sum(id)::bigint AS number FROM a"),
@@ -108,7 +108,7 @@ CALL fill()@@
 SELECT * FROM `a;b`@@
 ";
         let ended = stage(&url, script, &[("separator", "@@")]).run();
-        assert_eq!(ended.completed(), "4 statements");
+        ended.completed_as("COMPLETED");
         let mut connection = MysqlConnection::establish(&url).unwrap();
         let sum = "SELECT CAST(sum(id) AS SIGNED) AS number FROM `a;b`";
         assert_eq!(number(&mut connection, sum), 13);

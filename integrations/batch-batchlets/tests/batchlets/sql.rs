@@ -41,7 +41,7 @@ SELECT * FROM orders;
 #[test]
 fn a_script_runs_statement_by_statement() {
     let stage = script(SETUP, &[]);
-    assert_eq!(stage.run().completed(), "3 statements");
+    stage.run().completed_as("COMPLETED");
     assert_eq!(query(&stage, "SELECT text FROM orders"), ["one; two", "it's"]);
 }
 
@@ -51,7 +51,7 @@ fn statements_may_be_a_property() {
         "sqlScript",
         &[("sql", "CREATE TABLE a (text TEXT);\nINSERT INTO a VALUES ('x')")],
     );
-    assert_eq!(stage.run().completed(), "2 statements");
+    stage.run().completed_as("COMPLETED");
     assert_eq!(query(&stage, "SELECT text FROM a"), ["x"]);
     for properties in [[].as_slice(), &[("sql", "SELECT 1"), ("resource", "a.sql")]] {
         let ended = Stage::new("sqlScript", properties).run();
@@ -79,7 +79,7 @@ fn an_error_names_the_statement_and_rolls_back() {
     assert_eq!(query(&stage, tables), [""; 0]);
     // The restart executes the corrected script from its beginning.
     stage.write("setup.sql", SETUP);
-    assert_eq!(stage.restart(ended.id, ()).completed(), "3 statements");
+    stage.restart(ended.id, ()).completed_as("COMPLETED");
     assert_eq!(query(&stage, tables), ["orders"]);
 }
 
@@ -102,6 +102,7 @@ fn variables_are_rejected() {
     }
 }
 
+/// Spec: READY-01
 #[test]
 fn each_statement_may_commit_by_itself() {
     let text = format!("{SETUP}\nINSERT INTO missing VALUES (1);\nINSERT INTO orders VALUES ('three')");
@@ -136,7 +137,7 @@ fn the_transaction_of_the_script_is_the_only_one() {
     let expected = format!("`COMMIT` at {}:7 would interfere", stage.name("setup.sql"));
     assert!(ended.failed().contains(&expected), "{}", ended.message);
     let stage = script(&format!("BEGIN;{text}"), &[("transaction", "each")]);
-    assert_eq!(stage.run().completed(), "5 statements");
+    stage.run().completed_as("COMPLETED");
     assert_eq!(query(&stage, "SELECT text FROM orders").len(), 2);
 }
 
@@ -153,7 +154,7 @@ INSERT INTO a VALUES ('x')
 /
 ";
     let stage = script(text, &[("separator", "/")]);
-    assert_eq!(stage.run().completed(), "3 statements");
+    stage.run().completed_as("COMPLETED");
     assert_eq!(query(&stage, "SELECT text FROM a"), ["x", "y", "2"]);
 }
 

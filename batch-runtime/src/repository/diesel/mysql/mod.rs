@@ -25,6 +25,7 @@ use super::migrations::{Failure, MigrationFailed, Migrations};
 use super::pool::{Pool, Tx};
 use super::sequences::Sequences;
 use super::session::{RunQueryDsl, Session, SessionSettings};
+use super::table_prefix::TablePrefix;
 use crate::repository::owner::nonce_of;
 use crate::repository::{RepositoryLayout, Result};
 use per_backend::catalog;
@@ -84,7 +85,8 @@ fn with_migration_lock<T>(
     connection: &mut Connection,
     work: impl FnOnce(&mut Connection) -> Result<T, Failure>,
 ) -> Result<T, Failure> {
-    // The lock's name is the server's, not the database's; it may have 64 characters.
+    // The lock's name is the server's, not the database's; it may have 64 characters. `rename` replaces DATABASE() by the schema of the
+    // prefix, so that programs with different URLs share the lock of its tables.
     let lock = "md5(concat('batch-runtime ', database()))";
     let take = sql::<diesel::sql_types::Nullable<BigInt>>(&format!("GET_LOCK({lock}, {MIGRATION_WAIT})"));
     let taken: Option<i64> = diesel::select(take).get_result(connection)?;
@@ -126,13 +128,16 @@ impl Backend for MysqlDatabase {
     }
 
     /// On a server with case-sensitive names, tables in another case are different tables.
-    fn columns(_schema: Option<&str>) -> String {
-        // A schema of the prefix stands for DATABASE(), and not for its synonym.
-        "SELECT CONCAT(UPPER(TABLE_NAME), '.', UPPER(COLUMN_NAME)) AS name FROM information_schema.COLUMNS
-            WHERE TABLE_SCHEMA = DATABASE()
-                AND (@@lower_case_table_names <> 0 OR BINARY LEFT(TABLE_NAME, CHAR_LENGTH('BATCH_')) = BINARY 'BATCH_')
-            OR TABLE_SCHEMA = SCHEMA() AND TABLE_NAME LIKE '\\_\\_diesel%'"
-            .to_owned()
+    fn columns(prefix: &TablePrefix) -> String {
+        let schema = prefix.schema().map(|schema| format!("'{schema}'"));
+        let schema = schema.as_deref().unwrap_or("DATABASE()");
+        let start = prefix.without_schema();
+        format!(
+            "SELECT CONCAT(UPPER(TABLE_NAME), '.', UPPER(COLUMN_NAME)) AS name FROM information_schema.COLUMNS
+            WHERE TABLE_SCHEMA = {schema}
+                AND (@@lower_case_table_names <> 0 OR BINARY LEFT(TABLE_NAME, CHAR_LENGTH('{start}')) = BINARY '{start}')
+            OR TABLE_SCHEMA = DATABASE() AND TABLE_NAME LIKE '\\_\\_diesel%'"
+        )
     }
 
     fn connect(&self) -> Result<MysqlConnection> {

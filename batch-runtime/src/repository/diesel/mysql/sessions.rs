@@ -97,10 +97,11 @@ pub(super) fn lock_hint(connection: &mut Session<MysqlConnection>, error: &Diese
     if !error.to_string().contains("Lock wait timeout") {
         return None;
     }
+    // Not DATABASE(), which `rename` replaces by the schema of the prefix: sessions have the database of the URL.
     let open = "SELECT CAST(p.ID AS SIGNED) AS id, CONCAT(p.USER, '@', p.HOST) AS client,
              CAST(TIMESTAMPDIFF(SECOND, t.trx_started, NOW()) AS SIGNED) AS seconds
          FROM information_schema.INNODB_TRX t JOIN information_schema.PROCESSLIST p ON p.ID = t.trx_mysql_thread_id
-         WHERE p.ID <> CONNECTION_ID() AND p.DB = DATABASE() ORDER BY t.trx_started LIMIT 3";
+         WHERE p.ID <> CONNECTION_ID() AND p.DB = SCHEMA() ORDER BY t.trx_started LIMIT 3";
     let sessions: Vec<OpenTransaction> = diesel::sql_query(open).load(connection).unwrap_or_default();
     let Some(first) = sessions.first() else {
         return Some(

@@ -58,8 +58,9 @@ impl JobRepository for Repository {
 
 /// Reads which tables and columns exist, and which migrations are applied.
 pub(super) fn catalog(connection: &mut Connection) -> diesel::QueryResult<Catalog> {
-    let columns: Vec<Name> =
-        diesel::sql_query(Db::columns(connection.settings().prefix.schema())).load(connection)?;
+    let query = diesel::sql_query(Db::columns(&connection.settings().prefix));
+    // The query names the prefix itself.
+    let columns: Vec<Name> = diesel::RunQueryDsl::load(query, &mut **connection)?;
     let mut catalog = Catalog::new(columns, &connection.settings().prefix);
     if let Some(listed) = catalog.query_for_listed() {
         catalog.set_listed(diesel::sql_query(listed).load(connection)?);

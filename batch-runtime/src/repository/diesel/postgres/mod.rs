@@ -26,6 +26,7 @@ use super::migrations::{Failure, MigrationFailed, Migrations};
 use super::pool::Pool;
 use super::sequences::Sequences;
 use super::session::{RunQueryDsl, Session};
+use super::table_prefix::TablePrefix;
 use crate::repository::owner::nonce_of;
 use crate::repository::{Channel, Listener, RepositoryLayout, Result};
 use per_backend::catalog;
@@ -103,17 +104,18 @@ impl Backend for PostgresDatabase {
     }
 
     /// Without a schema, lists what an unqualified name finds, in whichever schema.
-    fn columns(schema: Option<&str>) -> String {
+    fn columns(prefix: &TablePrefix) -> String {
         const IS_FOUND: &str = "pg_catalog.pg_table_is_visible(c.oid)";
-        let is_ours = match schema {
+        let is_ours = match prefix.schema() {
             Some(schema) => &format!("c.relnamespace = '{schema}'::regnamespace"),
             None => IS_FOUND,
         };
+        let start = prefix.without_schema().to_ascii_lowercase();
         format!(
             "SELECT upper(c.relname || '.' || a.attname) AS name
             FROM pg_catalog.pg_class c JOIN pg_catalog.pg_attribute a ON a.attrelid = c.oid
             WHERE c.relkind IN ('r', 'p', 'S') AND a.attnum > 0 AND NOT a.attisdropped
-            AND (starts_with(c.relname, 'batch_') AND {is_ours} OR starts_with(c.relname, '__diesel') AND {IS_FOUND})"
+            AND (starts_with(c.relname, '{start}') AND {is_ours} OR starts_with(c.relname, '__diesel') AND {IS_FOUND})"
         )
     }
 

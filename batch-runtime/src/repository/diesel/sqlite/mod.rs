@@ -30,6 +30,7 @@ use super::one_of::none_of;
 use super::pool::Pool;
 use super::sequences::Sequences;
 use super::session::{RunQueryDsl, Session, SessionSettings};
+use super::table_prefix::TablePrefix;
 use crate::repository::conversion::{Backup, LayoutConversion};
 use crate::repository::error::MISSING_FILE;
 use crate::repository::owner::Owner;
@@ -208,7 +209,7 @@ impl Backend for SqliteDatabase {
         Ok(connection)
     }
 
-    fn columns(_schema: Option<&str>) -> String {
+    fn columns(_prefix: &TablePrefix) -> String {
         "SELECT upper(t.name || '.' || c.name) AS name FROM sqlite_master t, pragma_table_xinfo(t.name) c
             WHERE t.type = 'table'"
             .to_owned()
