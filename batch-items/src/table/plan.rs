@@ -76,9 +76,6 @@ impl Plan {
             ));
         }
         let names: Vec<&str> = fields.iter().map(String::as_str).collect();
-        if let Some(cause) = names.iter().find_map(|name| table.column(name).err()) {
-            return Err(format!("{cause} (set `columns` to write only some fields)"));
-        }
         table.check_written(settings, &names)?;
         let column = |(field, name): (usize, &&str)| {
             let column = table.column(name)?;
