@@ -6,7 +6,7 @@ use batch_runtime::execution::{JobExecution, StepExecution, StepTotal};
 use batch_runtime::operator::ExecutionState;
 use batch_runtime::time::elapsed;
 use batch_runtime::{JobOperator, JobOperatorError, Timestamp};
-use comfy_table::{Cell, CellAlignment, presets};
+use comfy_table::{Cell, CellAlignment, ContentArrangement, presets};
 
 use crate::print::{cut, out, outln, printable};
 
@@ -26,6 +26,14 @@ impl Table {
 
     pub(crate) fn row(&mut self, cells: impl IntoIterator<Item = String>) {
         self.0.add_row(cells);
+    }
+
+    /// Prints the table, unless it has no rows, with lines of at most this many characters.
+    pub(crate) fn print_within(mut self, width: u16) {
+        self.0
+            .set_content_arrangement(ContentArrangement::Dynamic)
+            .set_width(width);
+        self.print();
     }
 
     /// Prints the table, unless it has no rows.

@@ -16,8 +16,8 @@ use crate::record::Value;
 /// | property | default | |
 /// |---|---|---|
 /// | `resource` | required | the pattern, such as `in/*.csv` |
-/// | `order` | `name` | as of [`FileInput`](crate::file::FileInput) |
-/// | `store.options` | none | as of [`FileInput`](crate::file::FileInput); the readers of the partitions need them too |
+/// | `order` | `name` | the order of several files: `name`, or `modified` for the oldest first |
+/// | `store.options` | none | for URLs of object stores and HTTP: `name=value`, separated by commas; the readers of the partitions need them too |
 ///
 /// Each partition has the properties `resource`, the path or URL of its file, which is the property of a file reader (`[[]` for a `[` in the name,
 /// so that it is no pattern), and `file.name`, the name of the file without its directory and extension, for the output: `fx.2024-01-10` of `in/fx.2024-01-10.csv.gz`. If two partitions
@@ -82,7 +82,8 @@ fn file_name(path: &Path) -> String {
 /// | property | default | |
 /// |---|---|---|
 /// | `query` | required | selects the smallest and the largest key, which are of an integer type: `SELECT MIN(id), MAX(id) FROM account`. SQLite accepts a fraction in a column of integers, unless the table is `STRICT`: a row whose key is between two ranges would not be read |
-/// | `parameters`, `database` | none | as of [`QueryItemReader`](crate::QueryItemReader) |
+/// | `parameters` | none | the values of the parameters, separated by `;`: `region=EU; since='2026-01-01'`. An unquoted number is a number, and an unquoted `true` is a boolean; a text in single quotes may contain `;` |
+/// | `database` | the repository | the name or the URL of another database |
 /// | `partitions` | `8` | the number of partitions, at most 10,000; fewer, if there are fewer keys |
 ///
 /// Each partition has the properties `low` and `high`, its first and last key:

@@ -8,6 +8,7 @@ use syn::{
     Type, parse_quote,
 };
 
+use crate::describe::{self, Described};
 use crate::diagnostics::Errors;
 use crate::fallback;
 use crate::parse::list;
@@ -37,6 +38,8 @@ struct Slot<'a> {
     name: String,
     ty: &'a Type,
     source: Source,
+    /// The documentation of the field.
+    described: Option<Described>,
 }
 
 enum Source {
@@ -121,6 +124,7 @@ fn slot<'a>(field: &'a Field, member: Member, errors: &mut Errors) -> Slot<'a> {
         name,
         ty: &field.ty,
         source,
+        described: describe::field(&field.attrs),
     }
 }
 
@@ -228,8 +232,7 @@ fn expand(input: &DeriveInput, slots: &[Slot<'_>]) -> TokenStream {
         nested,
         set_properties,
         bind_contexts,
-    } = parts(slots, &generics);
-    let declared_by = ident.unraw().to_string();
+    } = parts(input, slots, &generics);
     // rustc would report an unused parameter to the user.
     let named = |name: TokenStream, used: bool| if used { name } else { quote!(_) };
     let inject_scope = named(
@@ -266,7 +269,7 @@ fn expand(input: &DeriveInput, slots: &[Slot<'_>]) -> TokenStream {
                     ::core::result::Result::Ok(())
                 }
                 fn properties() -> ::std::vec::Vec<#runtime::PropertyInfo> {
-                    ::std::vec![#(#properties.declared_by(#declared_by)),*]#nested_properties
+                    ::std::vec![#(#properties),*]#nested_properties
                 }
                 fn contexts() -> ::std::vec::Vec<#runtime::ContextInfo> {
                     ::std::vec![#(#contexts),*]#nested_contexts
@@ -317,9 +320,11 @@ fn generics(input: &DeriveInput, slots: &[Slot<'_>]) -> Generics {
     generics
 }
 
-fn parts(slots: &[Slot<'_>], generics: &Generics) -> Parts {
+fn parts(input: &DeriveInput, slots: &[Slot<'_>], generics: &Generics) -> Parts {
     let (_, type_generics, _) = generics.split_for_impl();
     let turbofish = type_generics.as_turbofish();
+    let declared_by = input.ident.unraw().to_string();
+    let mut table = describe::table(&input.attrs);
     let mut parts = Parts::default();
     for (index, slot) in slots.iter().enumerate() {
         let Slot { member, ty, .. } = slot;
@@ -334,7 +339,14 @@ fn parts(slots: &[Slot<'_>], generics: &Generics) -> Parts {
                 parts.helpers.push(function);
                 let value = quote!((#helper #turbofish().1)(scope)?);
                 parts.fields.push(quote!(#member: #value));
-                parts.properties.push(quote!(#helper #turbofish().0));
+                let described = table.remove(&name.value()).or_else(|| slot.described.clone());
+                let Described {
+                    text,
+                    default: if_absent,
+                } = described.unwrap_or_default();
+                parts
+                    .properties
+                    .push(quote!(#helper #turbofish().0.documented(#declared_by, #text, #if_absent)));
                 parts.set_properties.push(quote!(self.#member = #value;));
             }
             Source::Context => {

@@ -14,6 +14,7 @@ mod alias;
 mod artifact;
 mod call;
 mod checkpoints;
+mod describe;
 mod diagnostics;
 mod embed;
 mod exception;

@@ -530,9 +530,11 @@ fn artifacts_are_listed_with_their_properties() {
     );
     let (text, _) = run(0, &["artifacts", "recordTableWriter"]);
     for line in [
-        "table required TableName",
-        "mode insert WriteMode",
-        "PROPERTY DEFAULT TYPE",
+        "table required the table, which may have a schema",
+        "mode insert `insert`, `upsert`, `update` or `delete`",
+        "PROPERTY DEFAULT",
+        "<chunk reader=\"..\" writer=\"recordTableWriter\">",
+        "<property name=\"table\" value=\"..\"/>",
     ] {
         assert!(words(&text).contains(&line.to_owned()), "{line}: {text}");
     }
@@ -543,7 +545,13 @@ fn artifacts_are_listed_with_their_properties() {
         serde_json::json!(["checkpoint_listener", "skip_listener"])
     );
     assert_eq!(rejects["readyMade"], true);
-    assert_eq!(rejects["properties"][0]["declaredBy"], "RejectListener");
+    let output = &rejects["properties"][0];
+    assert_eq!(output["declaredBy"], "RejectListener");
+    assert_eq!(
+        output["description"],
+        "the file; it exists only if there are rejects"
+    );
+    assert_eq!(rejects["properties"][2]["ifAbsent"], "by extension");
     let (_, err) = run(2, &["artifacts", "csvRecordReeder"]);
     assert!(err.contains("did you mean `csvRecordReader`?"), "{err}");
 }

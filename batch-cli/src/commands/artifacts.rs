@@ -13,6 +13,9 @@ use crate::print::outln;
 use crate::session::{Outcome, Session};
 use crate::tables::Table;
 
+/// The characters of a line of descriptions.
+const WIDTH: u16 = 120;
+
 /// Lists the artifacts that job files can name, or the properties of one
 #[derive(Args, Debug)]
 pub(crate) struct Artifacts {
@@ -58,14 +61,50 @@ fn print_properties(artifact: &ArtifactDescription) {
         artifact.roles.join(", "),
         artifact.class
     );
-    let mut table = Table::new(&["PROPERTY", "DEFAULT", "TYPE"]);
+    let mut table = Table::new(&["PROPERTY", "DEFAULT", ""]);
     for property in &artifact.properties {
         let default = match (property.required, property.default) {
             (true, _) => "required",
-            (false, default) => default.unwrap_or_default(),
+            (false, Some(default)) if !default.is_empty() => default,
+            (false, _) => property.if_absent,
         };
-        let type_name = property.type_name.rsplit("::").next().unwrap_or_default();
-        table.row([&property.name, default, type_name].map(str::to_owned));
+        table.row([&property.name, default, property.description].map(str::to_owned));
     }
-    table.print();
+    table.print_within(WIDTH);
+    if let Some(example) = example(artifact) {
+        outln!("\n{example}");
+    }
+}
+
+/// Returns the element of Job XML that names the artifact, with the properties that it requires.
+fn example(artifact: &ArtifactDescription) -> Option<String> {
+    let name = artifact.name;
+    let (open, close) = artifact.roles.iter().find_map(|role| {
+        Some(match *role {
+            "item_reader" => (format!("<chunk reader=\"{name}\" writer=\"..\">"), "</chunk>"),
+            "item_processor" => (
+                format!("<chunk reader=\"..\" processor=\"{name}\" writer=\"..\">"),
+                "</chunk>",
+            ),
+            "item_writer" => (format!("<chunk reader=\"..\" writer=\"{name}\">"), "</chunk>"),
+            "batchlet" => (format!("<batchlet ref=\"{name}\">"), "</batchlet>"),
+            "partition_algorithm" => (
+                format!("<partition><algorithm ref=\"{name}\">"),
+                "</algorithm></partition>",
+            ),
+            "decider" => (format!("<decision id=\"..\" ref=\"{name}\">"), "</decision>"),
+            role if role.ends_with("_listener") => (
+                format!("<listeners><listener ref=\"{name}\">"),
+                "</listener></listeners>",
+            ),
+            _ => return None,
+        })
+    })?;
+    let required = artifact.properties.iter().filter(|property| property.required);
+    let property = |name: &String| format!("    <property name=\"{name}\" value=\"..\"/>\n");
+    let properties: String = required.map(|one| property(&one.name)).collect();
+    Some(match properties.is_empty() {
+        true => format!("{open}{close}"),
+        false => format!("{open}\n  <properties>\n{properties}  </properties>\n{close}"),
+    })
 }

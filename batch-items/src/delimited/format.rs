@@ -39,14 +39,22 @@ pub struct DelimitedFormat {
 /// The properties of the reader only.
 #[derive(BatchArtifact, Default)]
 pub(super) struct RowFormat {
+    /// The names of the fields, separated by commas, of a file without a header line; a first row with one of these names, in upper or
+    /// lower case, is an error.
     #[batch_property(name = "columns")]
     pub(super) columns: Vec<String>,
+    /// `false`: the first line is data, whatever it contains; the fields are found by `columns`, or by their order. The default is `true`
+    /// without `columns`.
     #[batch_property(name = "header")]
     pub(super) header: Option<bool>,
+    /// Lines that begin with this character are not read.
     #[batch_property(name = "comment")]
     pub(super) comment: Option<Character>,
+    /// `true` removes blanks around fields.
     #[batch_property(name = "trim", value = "false")]
     pub(super) trim: bool,
+    /// `false` accepts rows with missing or additional fields, text after a closing quote, files that share no column with the first one,
+    /// and a header of one column that contains `,`, `;`, `|` or a tab outside of quotes.
     #[batch_property(name = "strict", value = "true")]
     pub(super) strict: bool,
 }

@@ -58,10 +58,15 @@ pub struct RowEncoder {
     format: DelimitedFormat,
     #[batch_artifact]
     text: TextOutput,
+    /// Whether the first line has the names of the fields; a tuple has none. With `if.exists` = `append`, the existing file has to have the
+    /// same.
     #[batch_property(name = "header", value = "true")]
     header: bool,
+    /// The fields that are written, by name and in this order, separated by commas; also the header of a file without items. `note?` is a
+    /// field that items may lack.
     #[batch_property(name = "columns")]
     columns: Vec<String>,
+    /// Which fields are quoted: `necessary`, `always`, `text` (all but numbers) or `never`.
     #[batch_property(name = "quotes", value = "necessary")]
     quotes: QuoteMode,
     names: Names,

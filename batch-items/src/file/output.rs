@@ -33,7 +33,7 @@ use crate::error::ResourceError;
 /// |---|---|---|
 /// | `output` | required | the path, whose missing directories are created; or, with the feature `object-store`, an `s3://`, `gs://` or `az://` URL |
 /// | `spool` | none | the local directory for the data of an object until the step completes; required for URLs |
-/// | `store.options` | none | as of [`FileInput`](super::FileInput) |
+/// | `store.options` | none | for URLs of object stores and HTTP: `name=value`, separated by commas |
 /// | `if.exists` | `overwrite` | `overwrite` also deletes the files of an earlier, longer run: those with the next numbers, up to the first missing one; `fail` looks at the start and at the end (for objects at the start only); `append` copies the existing file first, ends its last line, and is not possible for objects |
 /// | `if.empty` | `keep` | `delete`: without items there is no file |
 /// | `sync` | `checkpoint` | when the data is forced to the disk: before each checkpoint, at the `finish` of the step, or `never` |

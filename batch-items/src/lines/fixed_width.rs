@@ -23,7 +23,8 @@ use crate::rows::{Rows, from_row};
 /// | `columns` | required | the fields with their characters, counted from 1: `account 1-10, amount 11-18, text 19-`; the last one may be open |
 /// | `trim` | `true` | whether blanks around fields are removed |
 /// | `strict` | `true` | whether a line must have all characters of the columns, and no other ones; `false` reads missing ones as blanks |
-/// | `comment`, `blank.lines` | none, `skip` | as of [`LineItemReader`](super::LineItemReader) |
+/// | `comment` | none | lines that begin with this character are not read |
+/// | `blank.lines` | `skip` | `read`: an empty line is a record |
 ///
 /// A column whose name nearly matches an `Option` field without a column is a [`ResourceError`](crate::ResourceError), unless `strict` is
 /// `false`.
@@ -55,10 +56,13 @@ pub type FixedWidthItemWriter<T, F = ()> = FileItemWriter<FixedWidthOutput, T, F
 /// The format of a reader of fixed widths.
 #[derive(BatchArtifact)]
 pub struct FixedWidth {
+    /// The fields with their characters, counted from 1: `account 1-10, amount 11-18, text 19-`; the last one may be open.
     #[batch_property(name = "columns")]
     columns: Columns,
+    /// Whether blanks around fields are removed.
     #[batch_property(name = "trim", value = "true")]
     trim: bool,
+    /// Whether a line must have all characters of the columns, and no other ones; `false` reads missing ones as blanks.
     #[batch_property(name = "strict", value = "true")]
     strict: bool,
     #[batch_artifact]
@@ -256,6 +260,7 @@ impl<T: DeserializeOwned> Items<T> for FixedWidthRecords {
 /// The format of a writer of fixed widths.
 #[derive(BatchArtifact)]
 pub struct FixedWidthOutput {
+    /// The fields with their characters, counted from 1: `account 1-10, amount 11-18, text 19-`; the last one may be open.
     #[batch_property(name = "columns")]
     columns: Columns,
     #[batch_artifact]

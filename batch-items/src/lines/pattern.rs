@@ -20,7 +20,8 @@ use crate::rows::from_row;
 /// |---|---|---|
 /// | `pattern` | required | a regular expression of the crate `regex`; it has to match the whole line. Its named groups are the fields, or all groups if none has a name |
 /// | `if.no.match` | `fail` | `skip`: lines that do not match are not read; otherwise they are a [`RecordError`](crate::RecordError) |
-/// | `comment`, `blank.lines` | none, `skip` | as of [`LineItemReader`](super::LineItemReader) |
+/// | `comment` | none | lines that begin with this character are not read |
+/// | `blank.lines` | `skip` | `read`: an empty line is a record |
 ///
 /// A group whose name nearly matches an `Option` field without a group is a [`ResourceError`](crate::ResourceError).
 ///
@@ -43,8 +44,11 @@ pub type PatternItemReader<T> = FileItemReader<Pattern, T>;
 /// The format of a reader with a pattern.
 #[derive(BatchArtifact)]
 pub struct Pattern {
+    /// A regular expression of the crate `regex`; it has to match the whole line. Its named groups are the fields, or all groups if none
+    /// has a name.
     #[batch_property(name = "pattern")]
     pattern: RegexText,
+    /// `skip`: lines that do not match are not read; otherwise they are a `RecordError`.
     #[batch_property(name = "if.no.match", value = "fail")]
     if_no_match: IfNoMatch,
     #[batch_artifact]

@@ -148,8 +148,12 @@ pub struct PropertyInfo {
     pub optional: bool,
     /// Full path of the field's type.
     pub type_name: &'static str,
-    /// Name of the struct with the field, whose documentation describes the property.
+    /// Name of the struct with the field.
     pub declared_by: &'static str,
+    /// What the documentation of the struct or of the field says about the property.
+    pub description: &'static str,
+    /// What holds if nothing sets the property and it has no default, such as `by extension`; empty if the documentation does not say it.
+    pub if_absent: &'static str,
     /// True if the value is the id of a job that the artifact runs: the field is a [`JobName`].
     pub names_job: bool,
     /// True if the value names a database beside the repository: the field is a [`DatabaseName`].
@@ -174,6 +178,8 @@ impl PropertyInfo {
             optional: T::absent().is_some(),
             type_name: T::type_name(),
             declared_by: "",
+            description: "",
+            if_absent: "",
             names_job: TypeId::of::<T>() == TypeId::of::<JobName>(),
             names_database: TypeId::of::<T>() == TypeId::of::<DatabaseName>(),
             is_output: TypeId::of::<T>() == TypeId::of::<OutputPath>(),
@@ -193,10 +199,20 @@ impl PropertyInfo {
         }
     }
 
-    /// Names the struct with the field. Called by generated code.
+    /// Adds the documentation of the property, and the struct that has it. Called by generated code.
     #[must_use]
-    pub fn declared_by(self, declared_by: &'static str) -> Self {
-        Self { declared_by, ..self }
+    pub fn documented(
+        self,
+        declared_by: &'static str,
+        description: &'static str,
+        if_absent: &'static str,
+    ) -> Self {
+        Self {
+            declared_by,
+            description,
+            if_absent,
+            ..self
+        }
     }
 
     /// Describes a field of type `Vec<T>` or `Option<Vec<T>>`. Called by generated code.

@@ -38,8 +38,12 @@ pub struct PropertyDescription {
     /// The type of the value.
     #[serde(rename = "type")]
     pub type_name: String,
-    /// The struct whose documentation describes the property.
+    /// The struct that declares it.
     pub declared_by: &'static str,
+    /// What it does, from the documentation of the struct or of its field.
+    pub description: &'static str,
+    /// What holds if nothing sets it and it has no default, such as `by extension`; empty if that is nothing.
+    pub if_absent: &'static str,
 }
 
 impl ArtifactDescription {
@@ -78,6 +82,12 @@ impl PropertyDescription {
             required: info.default.is_none() && !info.optional,
             type_name: short_type_name(info.type_name),
             declared_by: info.declared_by,
+            description: info.description,
+            // A column of the documentation that repeats the default, or says that there is none.
+            if_absent: match (info.default, info.if_absent) {
+                (None | Some(""), text) if !["required", "none", "all"].contains(&text) => text,
+                _ => "",
+            },
         }
     }
 }

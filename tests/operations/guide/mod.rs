@@ -360,6 +360,6 @@ fn the_crash_sweep_of_the_guide_is_that_of_an_example() {
 fn properties_are_listed() {
     use {batch_batchlets as _, batch_items as _};
 
-    check_chapter("batch-items", "batch-items", &[]);
-    check_chapter("batch-batchlets", "integrations/batch-batchlets", &["httpCall"]);
+    check_chapter("batch-items", &[]);
+    check_chapter("batch-batchlets", &["httpCall"]);
 }

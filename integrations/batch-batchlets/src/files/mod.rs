@@ -96,8 +96,10 @@ impl CopyFiles {
 pub struct MoveFiles {
     #[batch_artifact]
     task: Task,
+    /// A directory, if it ends with `/`, exists as a directory, or `resource` is a pattern; else the new file.
     #[batch_property(name = "target")]
     target: Target,
+    /// For a target that exists with another content: `fail`, `overwrite`, or `skip`.
     #[batch_property(name = "if.exists", value = "fail")]
     if_exists: IfExists,
 }
@@ -147,6 +149,7 @@ pub struct CompressFiles {
     target: Option<Target>,
     #[batch_property(name = "format", value = "gzip")]
     format: Format,
+    /// For a target that exists with another content: `fail`, `overwrite`, or `skip`.
     #[batch_property(name = "if.exists", value = "fail")]
     if_exists: IfExists,
 }

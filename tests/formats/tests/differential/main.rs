@@ -81,5 +81,5 @@ fn postgres_agrees_with_copy() {
 /// The page of properties is that of the code.
 #[test]
 fn properties_are_listed() {
-    batch_tests::properties::check_chapter("batch-columnar", "integrations/batch-columnar", &[]);
+    batch_tests::properties::check_chapter("batch-columnar", &[]);
 }

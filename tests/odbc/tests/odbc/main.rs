@@ -9,5 +9,5 @@ mod writing;
 /// The page of properties is that of the code.
 #[test]
 fn properties_are_listed() {
-    batch_tests::properties::check_chapter("batch-odbc", "integrations/batch-odbc", &[]);
+    batch_tests::properties::check_chapter("batch-odbc", &[]);
 }

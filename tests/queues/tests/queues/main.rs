@@ -188,6 +188,6 @@ fn a_misspelt_property_is_an_error() {
 /// The page of properties is that of the code.
 #[test]
 fn properties_are_listed() {
-    batch_tests::properties::check_chapter("batch-kafka", "integrations/batch-kafka", &[]);
-    batch_tests::properties::check_chapter("batch-nats", "integrations/batch-nats", &[]);
+    batch_tests::properties::check_chapter("batch-kafka", &[]);
+    batch_tests::properties::check_chapter("batch-nats", &[]);
 }
