@@ -138,3 +138,38 @@ fn has_written(folder: &Path) -> bool {
         .iter()
         .any(|step| step["step"] == "rows" && step["writes"].as_u64() > Some(100))
 }
+
+/// Columns of Parquet hold what the file of texts has, and are read again.
+///
+/// Spec: ITEM-VALUE-10
+#[test]
+fn records_go_to_parquet_and_back() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    let job = r#"<job id="lake">
+      <step id="write" next="read">
+        <chunk reader="csvRecordReader" writer="recordParquetWriter"><properties>
+          <property name="resource" value="in.csv"/>
+          <property name="output" value="out.parquet"/>
+          <property name="columns" value="id Int64, day Date32, price Decimal128(10, 2), note? Utf8" target="writer"/>
+        </properties></chunk>
+      </step>
+      <step id="read">
+        <chunk reader="parquetRecordReader" writer="recordJsonlWriter"><properties>
+          <property name="resource" value="out.parquet"/>
+          <property name="output" value="out.jsonl"/>
+        </properties></chunk>
+      </step>
+    </job>"#;
+    fs::write(folder.join("lake.xml"), job).unwrap();
+    fs::write(
+        folder.join("in.csv"),
+        "id,day,price\n1,2024-02-29,12.30\n2,2026-11-30,-0.05\n",
+    )
+    .unwrap();
+    completed(folder, &["launch", "lake"]);
+    let lines = fs::read_to_string(folder.join("out.jsonl")).unwrap();
+    let expected = "{\"id\":1,\"day\":\"2024-02-29\",\"price\":\"12.30\",\"note\":null}\n\
+                    {\"id\":2,\"day\":\"2026-11-30\",\"price\":\"-0.05\",\"note\":null}\n";
+    assert_eq!(lines, expected);
+}

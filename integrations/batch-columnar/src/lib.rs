@@ -17,6 +17,9 @@
 //! type FlightReader = ParquetItemReader<Flight>;
 //! ```
 //!
+//! Jobs without Rust types use `parquetRecordReader`, `arrowRecordReader`, `xlsxRecordReader` and `recordParquetWriter`, see
+//! [`registered`].
+//!
 //! # Features
 //!
 //! | feature | |
@@ -36,6 +39,7 @@ pub mod fuzzing;
 mod guard;
 #[cfg(feature = "parquet")]
 mod parquet;
+pub mod registered;
 #[cfg(feature = "xlsx")]
 mod xlsx;
 

@@ -35,10 +35,14 @@ choices! {
 /// The properties of a writer.
 #[derive(BatchArtifact)]
 pub(super) struct GroupFormat {
+    /// The compression of the columns: `none`, `snappy`, `gzip`, or `zstd` with the feature `zstd`.
     #[batch_property(name = "codec", value = "snappy")]
     codec: Codec,
+    /// The maximum number of rows of a row group, which is encoded in memory.
     #[batch_property(name = "row.group.size", value = "100000")]
     rows: NonZeroUsize,
+    /// The columns with their types of Arrow, such as `id Int64, day Date32, price Decimal128(10, 2)`; items may lack the field of `note?
+    /// Utf8`. The default is the fields of the type.
     #[batch_property(name = "columns")]
     pub(super) columns: Option<ColumnList>,
 }

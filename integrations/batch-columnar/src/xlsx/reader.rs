@@ -73,16 +73,23 @@ pub type XlsxItemReader<T> = FileItemReader<XlsxFormat, T>;
 /// The format of a reader of Excel sheets.
 #[derive(BatchArtifact)]
 pub struct XlsxFormat {
+    /// The name of the sheet, or its number, from 1. The default is the first one.
     #[batch_property(name = "sheet")]
     sheet: String,
+    /// Whether the first row has the names of the columns; otherwise the fields get the columns in their order, from `A`.
     #[batch_property(name = "header", value = "true")]
     header: bool,
+    /// Rows at the beginning of the sheet that are not read.
     #[batch_property(name = "skip.rows", value = "0")]
     skip_rows: u64,
+    /// `true` removes blanks around texts; those around the names of columns are always removed.
     #[batch_property(name = "trim", value = "false")]
     trim: bool,
+    /// `false` accepts values in columns without a name in the header, which are not read, and workbooks that share no column with the
+    /// first one.
     #[batch_property(name = "strict", value = "true")]
     strict: bool,
+    /// `empty`: a formula without a stored result is an empty cell. Programs that write workbooks do not compute formulas.
     #[batch_property(name = "if.no.result", value = "fail")]
     if_no_result: IfNoResult,
     #[batch_artifact]

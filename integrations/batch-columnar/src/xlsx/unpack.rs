@@ -12,6 +12,7 @@ use super::numbers::Numbers;
 /// The limit of a workbook, and the stop of the step that loads it, if one does.
 #[derive(BatchArtifact)]
 pub(super) struct Unpack {
+    /// In bytes; a workbook that unpacks to more is a `ResourceError`.
     #[batch_property(name = "max.unpacked.size", value = "536870912")]
     limit: u64,
     #[batch_context]

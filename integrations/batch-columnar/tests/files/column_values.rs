@@ -11,8 +11,7 @@ use arrow_array::{
 };
 use arrow_ipc::writer::FileWriter;
 use arrow_schema::{DataType, Field, IntervalUnit, UnionFields, UnionMode};
-use batch_columnar::{ArrowItemReader, ParquetItemReader};
-use batch_items::Record;
+use batch_columnar::ArrowItemReader;
 use batch_runtime::prelude::*;
 use parquet::basic::{BrotliLevel, Compression};
 use parquet::data_type::{Int64Type, Int96, Int96Type};
@@ -22,12 +21,6 @@ use parquet::schema::parser::parse_message_type;
 use serde::{Deserialize, Serialize};
 
 use super::stage::{Stage, pass};
-
-#[item_reader("ArrowValues")]
-type ArrowValues = ArrowItemReader<Record>;
-#[item_reader("ParquetValues")]
-type ParquetValues = ParquetItemReader<Record>;
-pass!(PassValues: Record);
 
 /// A row without the other columns of its file.
 #[derive(Clone, Debug, Deserialize, Serialize)]
@@ -50,9 +43,7 @@ fn reading(chunk: &str) -> Stage {
 }
 
 fn reading_records(reader: &str) -> Stage {
-    reading(&format!(
-        "reader=\"{reader}\" processor=\"PassValues\" writer=\"recordJsonlWriter\""
-    ))
+    reading(&format!("reader=\"{reader}\" writer=\"recordJsonlWriter\""))
 }
 
 /// Writes an Arrow file with the column `a`.
@@ -80,7 +71,7 @@ fn timestamps_of_96_bits_are_exact() {
     let schema = "message m { required int64 id; optional int96 at; \
                   optional group all (LIST) { repeated group list { optional int96 element; } } }";
     let schema = Arc::new(parse_message_type(schema).unwrap());
-    let stage = reading_records("ParquetValues");
+    let stage = reading_records("parquetRecordReader");
     let file = File::create(stage.path().join("in")).unwrap();
     let mut file = SerializedFileWriter::new(file, schema, Arc::default()).unwrap();
     let mut rows = file.next_row_group().unwrap();
@@ -162,7 +153,7 @@ fn values_keep_their_type_or_are_an_error_of_their_row() {
             &["[\"1970-01-01\"]", "null", "[\"1970-01-02\"]"],
         ),
     ] {
-        let stage = reading_records("ArrowValues");
+        let stage = reading_records("arrowRecordReader");
         let kind = column.data_type().clone();
         write_arrow(&stage, vec![("a", column)]);
         stage.completes();
@@ -197,7 +188,7 @@ fn a_column_that_cannot_be_read_is_named_with_its_type() {
             let id: ArrayRef = Arc::new(Int64Array::from(Vec::<i64>::new()));
             vec![("id", id), ("lists", lists)]
         };
-        let stage = reading_records("ArrowValues");
+        let stage = reading_records("arrowRecordReader");
         write_arrow(&stage, columns());
         let expected = format!(
             "cannot read `in`: column `lists` has the type {kind}, which cannot be read; convert it, or read items of a \
@@ -224,7 +215,7 @@ fn a_compression_that_cannot_be_read_is_named() {
         let mut file = parquet::arrow::ArrowWriter::try_new(&mut bytes, batch.schema(), None).unwrap();
         file.write(&batch).unwrap();
         file.close().unwrap();
-        let stage = reading_records("ParquetValues");
+        let stage = reading_records("parquetRecordReader");
         fs::write(stage.path().join("in"), &bytes).unwrap();
         stage.completes();
         // The last footer counts.
@@ -247,7 +238,7 @@ fn a_compression_that_cannot_be_read_is_named() {
         ParquetMetaDataWriter::new(&mut bytes, &metadata)
             .finish()
             .unwrap();
-        let stage = reading_records("ParquetValues");
+        let stage = reading_records("parquetRecordReader");
         stage.write("in", &bytes);
         let expected = format!(
             "cannot read `in`: column `id` is compressed by {name}, which cannot be read; write the file with zstd or \

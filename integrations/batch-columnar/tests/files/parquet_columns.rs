@@ -91,7 +91,7 @@ pass!(PassDated: Dated);
 #[test]
 fn columns_have_the_types_of_the_property() {
     let out = Stage::new(
-        "reader=\"jsonlRecordReader\" processor=\"PassRecord\" writer=\"RecordRows\"",
+        "reader=\"jsonlRecordReader\" writer=\"recordParquetWriter\"",
         "resource=${dir}/in\noutput=${dir}/out.parquet\ncolumns=id Int64, day Date32, price Decimal128(10, 2), at Timestamp(ms, \"UTC\")",
     );
     let content = "{\"id\":1,\"day\":\"2024-02-29\",\"price\":\"12.34\",\"at\":\"2024-02-29T12:30:00Z\"}\n\
@@ -112,14 +112,14 @@ fn columns_have_the_types_of_the_property() {
     back.completes();
     assert_eq!(back.read("out"), content);
     let records = Stage::new(
-        "reader=\"RecordsIn\" processor=\"PassRecord\" writer=\"recordJsonlWriter\"",
+        "reader=\"parquetRecordReader\" writer=\"recordJsonlWriter\"",
         "resource=${dir}/in\noutput=${dir}/out",
     );
     records.write("in", fs::read(out.path().join("out.parquet")).unwrap());
     records.completes();
     assert_eq!(records.read("out"), content);
     let unknown = Stage::new(
-        "reader=\"jsonlRecordReader\" processor=\"PassRecord\" writer=\"RecordRows\"",
+        "reader=\"jsonlRecordReader\" writer=\"recordParquetWriter\"",
         "resource=${dir}/in\noutput=${dir}/out.parquet",
     );
     unknown.write("in", content);
@@ -130,12 +130,6 @@ fn columns_have_the_types_of_the_property() {
     );
     assert!(message.contains("; set the property `columns`"), "{message}");
 }
-
-#[item_writer("RecordRows")]
-type RecordRows = ParquetItemWriter<batch_items::Record>;
-#[item_reader("RecordsIn")]
-type RecordsIn = ParquetItemReader<batch_items::Record>;
-pass!(PassRecord: batch_items::Record);
 
 /// A decimal that the column does not hold is an error of its item.
 ///
@@ -150,7 +144,7 @@ fn a_decimal_that_does_not_fit_is_rejected() {
         ("true", "true"),
     ] {
         let stage = Stage::new(
-            "reader=\"jsonlRecordReader\" processor=\"PassRecord\" writer=\"RecordRows\"",
+            "reader=\"jsonlRecordReader\" writer=\"recordParquetWriter\"",
             "resource=${dir}/in\noutput=${dir}/out.parquet\ncolumns=price Decimal128(4, 2)",
         );
         stage.write("in", format!("{{\"price\":99.99}}\n{{\"price\":{value}}}\n"));
@@ -166,7 +160,7 @@ fn a_decimal_that_does_not_fit_is_rejected() {
 /// Writes records to columns; the file is read again.
 fn through_columns(columns: &str, format: &str, content: &str) -> Result<String, String> {
     let out = Stage::new(
-        &format!("reader=\"{format}\" processor=\"PassRecord\" writer=\"RecordRows\""),
+        &format!("reader=\"{format}\" writer=\"recordParquetWriter\""),
         &format!("resource=${{dir}}/in\noutput=${{dir}}/out.parquet\ncolumns@writer={columns}"),
     );
     out.write("in", content);
@@ -175,7 +169,7 @@ fn through_columns(columns: &str, format: &str, content: &str) -> Result<String,
         return Err(ended.message);
     }
     let back = Stage::new(
-        "reader=\"RecordsIn\" processor=\"PassRecord\" writer=\"recordJsonlWriter\"",
+        "reader=\"parquetRecordReader\" writer=\"recordJsonlWriter\"",
         "resource=${dir}/in\noutput=${dir}/out",
     );
     back.write("in", fs::read(out.path().join("out.parquet")).unwrap());

@@ -384,13 +384,9 @@ fn a_bad_row_is_named_and_can_be_skipped() {
     );
 }
 
-#[item_reader("SheetRecords")]
-type SheetRecords = XlsxItemReader<batch_items::Record>;
-pass!(PassSheetRecord: batch_items::Record);
-
 fn record_stage(properties: &str) -> Stage {
     Stage::new(
-        "reader=\"SheetRecords\" processor=\"PassSheetRecord\" writer=\"recordJsonlWriter\"",
+        "reader=\"xlsxRecordReader\" writer=\"recordJsonlWriter\"",
         &format!("resource=${{dir}}/in.xlsx\noutput=${{dir}}/out\n{properties}"),
     )
 }
@@ -415,7 +411,7 @@ fn a_header_that_may_be_a_record_fails_the_step() {
     let stage = |properties: &str| {
         let properties =
             format!("resource@reader=${{dir}}/in-*.xlsx\noutput@writer=${{dir}}/out.txt\n{properties}");
-        let chunk = "reader=\"SheetRecords\" processor=\"PassSheetRecord\" writer=\"recordJsonlWriter\" commit-interval=\"1\"";
+        let chunk = "reader=\"xlsxRecordReader\" writer=\"recordJsonlWriter\" commit-interval=\"1\"";
         let stage = Stage::new(chunk, &properties);
         let with_header = workbook(&[("S", &[(1, header), (2, row), (3, row)])]);
         stage.write("in-0.xlsx", &with_header);
