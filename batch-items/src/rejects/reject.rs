@@ -362,6 +362,24 @@ mod tests {
     use std::collections::BTreeMap;
 
     use super::*;
+
+    /// Spec: LOSS-07
+    #[test]
+    fn the_text_of_a_group_is_that_of_all_its_records() {
+        let fields = PlaceFields {
+            file: String::new(),
+            line: String::new(),
+            raw: "raw".to_owned(),
+        };
+        let error = BatchError::msg("bad");
+        let reject = |group: serde_json::Value| fields.reject("process", &error, &[group]);
+        let whole = reject(serde_json::json!([{"raw": "a"}, {"raw": ""}]));
+        assert_eq!((whole.raw.as_deref(), whole.lacks_text()), (Some("a\n"), false));
+        assert!(reject(serde_json::json!([{"raw": "a"}, {"raw": null}])).lacks_text());
+        // An empty line is a text.
+        assert!(!reject(serde_json::json!({"raw": ""})).lacks_text());
+        assert!(reject(serde_json::json!({"other": 1})).lacks_text());
+    }
     use proptest::prelude::*;
     use serde_json::value::to_raw_value;
 

@@ -177,10 +177,14 @@ fn the_header_of_a_group_is_a_reject_with_its_records() {
         "reader=\"patternRecordGroupReader\" processor=\"recordGroupProcessor\" writer=\"recordGroupCsvWriter\"",
         "resource=${dir}/in\noutput@writer=${dir}/out\npattern=ORDER;(?<order>.*)|LINE;(?<article>.*)\n\
          group=header order is not null\nheader.fields=number=order\nraw.field=raw\n\
-         columns@writer=number,article\nquotes@writer=never",
+         where@processor=article <> 'first'\ncolumns@writer=number,article\nquotes@writer=never",
         "<skippable-exception-classes><include class=\"EncodeError\"/></skippable-exception-classes>",
     );
-    stage.write("in", "ORDER;1\nLINE;pen, red\nLINE;ink\nORDER;2\nLINE;pad\n");
+    // The header is kept although the line after it is filtered.
+    stage.write(
+        "in",
+        "ORDER;1\nLINE;first\nLINE;pen, red\nLINE;ink\nORDER;2\nLINE;pad\n",
+    );
     let ended = stage.completes();
     assert_eq!((ended.writes, ended.skips), (1, 1));
     assert_eq!(stage.read("out"), "number,article\n2,pad\n");

@@ -121,6 +121,19 @@ fn in_database(url: &str, database: &str) -> String {
 mod tests {
     use super::*;
 
+    #[cfg(feature = "postgres")]
+    #[test]
+    fn a_url_that_names_a_schema_is_rejected() {
+        let problem = Server::new("postgres://me@host/db?table_prefix=batch.BATCH_")
+            .err()
+            .unwrap();
+        assert!(
+            problem.contains("remove the schema from `table_prefix`"),
+            "{problem}"
+        );
+        assert!(Server::new("postgres://me@host/db?table_prefix=NIGHT_").is_ok());
+    }
+
     #[test]
     fn a_run_has_its_schema_and_keeps_the_other_options() {
         let url = in_schema("postgres://me@host/db", "s1");

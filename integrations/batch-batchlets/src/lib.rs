@@ -16,16 +16,16 @@
 //!
 //! # Exit statuses
 //!
-//! A batchlet that has done its work ends COMPLETED, so that `<next on="COMPLETED">` follows it. What it has done is in the exit
-//! description of the step: `3 files`, `HTTP 204`. Outcomes that properties allow have their own statuses:
+//! A batchlet that has done its work ends COMPLETED, so that `<next on="COMPLETED">` follows it. The number of files, and the status code
+//! of `httpCall`, are in the exit description of the step: `3 files`, `HTTP 204`. Outcomes that properties allow have their own statuses:
 //!
 //! | exit status | |
 //! |---|---|
 //! | `TIMEOUT` | of `waitForFile` with `if.timeout` = `continue` |
 //! | `STATEMENTS FAILED` | of `sqlScript` with `on.error` = `continue`, if statements have failed |
-//! | those of `exit.codes` | of `systemCommand`, for exit codes |
-//! | those of `expected.status` | of `httpCall`, for status codes |
-//! | that of the nested job | of `runJob` |
+//! | the names in `exit.codes` | of `systemCommand`, for exit codes |
+//! | the names in `expected.status` | of `httpCall`, for status codes; the first entry with the code wins |
+//! | the exit status of the nested job | of `runJob` |
 //! | `STOPPED` | of all, after a stop |
 //!
 //! Durations in their properties are `500ms`, `90s`, `10m`, `2h`, `1d`, or a number of seconds.

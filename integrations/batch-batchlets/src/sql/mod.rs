@@ -44,7 +44,7 @@ use batch_items::sql::{Syntax, beginning, tokens, variable};
 /// and `?1` are rejected: they have no values, so they would be null.
 ///
 /// Results of queries are discarded. If statements have failed, the exit status is `STATEMENTS FAILED`, and the exit description
-/// tells how many, such as `10 statements, 2 failed`. An error shows the file, the line and the beginning of the statement; the log of `continue` shows the
+/// says how many, such as `10 statements, 2 failed`. An error shows the file, the line and the beginning of the statement; the log of `continue` shows the
 /// file, the line and the message of the database.
 ///
 /// # Transactions
