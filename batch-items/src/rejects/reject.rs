@@ -363,7 +363,7 @@ mod tests {
 
     use super::*;
 
-    /// Spec: LOSS-07
+    // Spec: LOSS-07
     #[test]
     fn the_text_of_a_group_is_that_of_all_its_records() {
         let fields = PlaceFields {
