@@ -210,6 +210,16 @@ impl Owner {
     }
 }
 
+impl Drop for Owner {
+    /// A program that another thread starts inherits the file until its own code begins, and with it the lock.
+    fn drop(&mut self) {
+        let lock = self.lock.get_mut().unwrap_or_else(PoisonError::into_inner);
+        if let Some(file) = lock.take() {
+            let _ = file.unlock();
+        }
+    }
+}
+
 /// Returns the liveness of the owner of a lock file. The file gets its name once it is locked, so an unlocked file belongs to
 /// a dead owner.
 fn liveness(path: &Path) -> Liveness {
@@ -319,7 +329,8 @@ mod tests {
 
     /// As the kernel does when the process dies.
     fn die(owner: &Owner) {
-        owner.lock.lock().unwrap().take().unwrap();
+        let file = owner.lock.lock().unwrap().take().unwrap();
+        file.unlock().unwrap();
     }
 
     fn files(directory: &Path) -> Vec<String> {
@@ -349,6 +360,19 @@ mod tests {
         assert_eq!(other.liveness(&name), Liveness::Dead);
         fs::remove_dir_all(&owners).unwrap();
         assert_eq!(other.liveness(&name), Liveness::Unknown);
+    }
+
+    /// A program that is just being started has inherited the file, as does a clone.
+    // Spec: OP-35
+    #[test]
+    fn the_lock_ends_with_its_owner_though_the_file_was_inherited() {
+        let folder = tempfile::tempdir().unwrap();
+        let owners = folder.path().join("owners");
+        let (one, other) = (owner(&owners), owner(&owners));
+        let name = one.name().to_owned();
+        let _inherited = one.lock.lock().unwrap().as_ref().unwrap().try_clone().unwrap();
+        drop(one);
+        assert_eq!(other.liveness(&name), Liveness::Dead);
     }
 
     /// A name without a lock is checked on its own host only.
