@@ -265,7 +265,7 @@ pub fn write<T: Display, S: Serializer>(
 }
 
 /// Returns a number with a decimal point.
-fn point_of_comma(text: &str) -> Result<String, String> {
+pub(crate) fn point_of_comma(text: &str) -> Result<String, String> {
     let wrong = || format!("expected a number such as `1.234,56`, not `{text}`");
     let (sign, unsigned) = split_sign(text);
     let (whole, fraction) = match unsigned.split_once(',') {
@@ -383,6 +383,17 @@ pub fn text_of_date(pattern: &str, iso: &str) -> Result<String, String> {
         Ok(again) if again.parse().ok() == Some(time) => Ok(text),
         _ => Err(format!("the pattern `{pattern}` would lose a part of `{iso}`")),
     }
+}
+
+/// Checks that dates can be read by a pattern.
+pub(crate) fn check_pattern(pattern: &str) -> Result<(), String> {
+    let example = formatted(pattern, EXAMPLE)?;
+    date_of(pattern, &example).map(drop)
+}
+
+/// Returns a date, or a part of it, by a pattern.
+pub(crate) fn part_of_date(pattern: &str, iso: &str) -> Result<String, String> {
+    formatted(pattern, time_of(iso)?)
 }
 
 fn formatted(pattern: &str, time: civil::DateTime) -> Result<String, String> {

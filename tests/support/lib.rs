@@ -69,6 +69,8 @@ pub mod guide {
     pub struct Tables;
     #[doc = include_str!("../../docs/guide/records.md")]
     pub struct Records;
+    #[doc = include_str!("../../docs/guide/expressions.md")]
+    pub struct Expressions;
     #[doc = include_str!("../../docs/guide/properties.md")]
     pub struct Properties;
     #[doc = include_str!("../../docs/guide/batchlets.md")]

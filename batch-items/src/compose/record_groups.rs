@@ -7,7 +7,7 @@ use batch_runtime::prelude::*;
 use batch_runtime::xml::suggest::did_you_mean;
 
 use super::grouping::{GroupPart, GroupRule};
-use crate::record::{Condition, Record, field};
+use crate::record::{Condition, Expression, Record, expressions};
 
 /// Groups of records.
 ///
@@ -17,7 +17,7 @@ use crate::record::{Condition, Record, field};
 ///
 /// | `group` | a group |
 /// |---|---|
-/// | `key order, year` | has equal values in these fields |
+/// | `key order, year(day)` | has equal values of these expressions |
 /// | `header kind = 'H'` | begins with a record that meets the conditions |
 /// | `size 100` | has so many records |
 ///
@@ -32,7 +32,7 @@ pub struct RecordGroups {
 /// The value of the property `group`.
 #[derive(Debug)]
 enum Rule {
-    Key(Vec<String>),
+    Key(Vec<Expression>),
     Header(Condition),
     Size(NonZeroUsize),
 }
@@ -48,8 +48,8 @@ impl FromStr for Rule {
         let rest = rest.trim();
         let expected = |what: &str| format!("expected {what} after `{rule}`, found `{rest}`");
         match rule {
-            "key" => key_fields(rest)
-                .ok_or_else(|| expected("names of fields, separated by commas and each once,")),
+            "key" if rest.is_empty() => Err(expected("fields or expressions")),
+            "key" => key(rest),
             "header" if rest.is_empty() => Err(expected("a condition such as `kind = 'H'`")),
             "header" => rest.parse().map(Self::Header),
             "size" => rest
@@ -65,26 +65,26 @@ impl FromStr for Rule {
     }
 }
 
-/// Returns the rule of these fields, unless a name is empty or occurs twice.
-fn key_fields(text: &str) -> Option<Rule> {
-    let mut fields: Vec<String> = Vec::new();
-    for name in text.split(',').map(str::trim) {
-        if name.is_empty() || fields.iter().any(|other| other == name) {
-            return None;
+/// Returns the rule of these keys, unless one is there twice.
+fn key(text: &str) -> Result<Rule, String> {
+    let keys = expressions(text)?;
+    for (at, key) in keys.iter().enumerate() {
+        if keys[..at].iter().any(|other| other.text() == key.text()) {
+            return Err(format!("the key `{}` is there twice; remove one", key.text()));
         }
-        fields.push(name.to_owned());
     }
-    Some(Rule::Key(fields))
+    Ok(Rule::Key(keys))
 }
 
 impl GroupRule<Record> for RecordGroups {
     fn part(&self, previous: Option<&Record>, record: &Record) -> Result<GroupPart, BatchError> {
         match &self.rule {
-            Rule::Key(fields) => {
+            Rule::Key(keys) => {
                 let mut is_same = previous.is_some();
-                for name in fields {
-                    let value = field(record, name)?;
-                    is_same &= previous.and_then(|previous| previous.get(name)) == Some(value);
+                for key in keys {
+                    let value = key.value(record)?;
+                    is_same =
+                        is_same && previous.map(|previous| key.value(previous)).transpose()? == Some(value);
                 }
                 Ok(if is_same {
                     GroupPart::Detail
@@ -118,7 +118,10 @@ mod tests {
 
     fn check(text: &str, expected: Result<&str, &str>) {
         let rule = text.parse::<Rule>().map(|rule| match rule {
-            Rule::Key(fields) => format!("key {}", fields.join("+")),
+            Rule::Key(keys) => {
+                let keys: Vec<_> = keys.iter().map(Expression::text).collect();
+                format!("key {}", keys.join("+"))
+            }
             Rule::Header(_) => "header".to_owned(),
             Rule::Size(size) => format!("size {size}"),
         });
@@ -142,17 +145,18 @@ mod tests {
             "keys order",
             Err(&format!("{rules} `keys order`; did you mean `key`?")),
         );
-        let names = "expected names of fields, separated by commas and each once, after `key`, found";
-        check("key", Err(&format!("{names} ``")));
-        check("key a, ", Err(&format!("{names} `a,`")));
-        check("key a, b, a", Err(&format!("{names} `a, b, a`")));
+        check("key", Err("expected fields or expressions after `key`, found ``"));
+        check(
+            "key a,",
+            Err("expected a value, found the end at character 3 of `a,`"),
+        );
+        check("key a, b, a", Err("the key `a` is there twice; remove one"));
         check(
             "header",
             Err("expected a condition such as `kind = 'H'` after `header`, found ``"),
         );
-        let condition =
-            "expected a condition such as `delay > 15`, `name ~ '^A'` or `note is not null`, found `kind`";
-        check("header kind", Err(condition));
+        let condition = "expected a condition, found a number, `1`, at character 1 of `1`";
+        check("header 1", Err(condition));
         check("size", Err("expected a number of records after `size`, found ``"));
         check(
             "size 0",

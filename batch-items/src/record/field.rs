@@ -1,14 +1,18 @@
 //! The fields that properties name.
 
+use std::sync::atomic::{AtomicUsize, Ordering};
+
 use batch_runtime::prelude::*;
 
 use super::value::{Record, Value};
 
 /// The name of a field; with a `?`, of one that records may lack.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub(super) struct Field {
     pub(super) name: String,
     may_lack: bool,
+    /// Where the field was in the last record. Others may have it elsewhere.
+    last: AtomicUsize,
 }
 
 impl Field {
@@ -17,15 +21,19 @@ impl Field {
         Self {
             name: name.unwrap_or(text).to_owned(),
             may_lack: name.is_some(),
+            last: AtomicUsize::new(0),
         }
     }
 
     /// Returns the field of a record.
     pub(super) fn of<'r>(&self, record: &'r Record) -> Result<&'r Value, MappingError> {
-        match record.get(&self.name) {
-            Some(value) => Ok(value),
+        match record.find(&self.name, self.last.load(Ordering::Relaxed)) {
+            Some((at, value)) => {
+                self.last.store(at, Ordering::Relaxed);
+                Ok(value)
+            }
             None if self.may_lack => Ok(&Value::Null),
-            None => field(record, &self.name),
+            None => Err(missing(record, &self.name)),
         }
     }
 }
@@ -42,14 +50,33 @@ impl MappingError {
     /// Creates the error of a value that is not what was expected. It names the record by its first field: all of them may be confidential.
     pub(super) fn of_field(record: &Record, name: &str, expected: &str) -> Self {
         let found = record.get(name).map(Value::to_string).unwrap_or_default();
-        let first = record.iter().next().filter(|(first, _)| *first != name);
-        let place = first.map_or(String::new(), |(first, value)| {
-            format!(" in the record with `{first}` {:?}", value.to_string())
-        });
+        let place = place(record, name);
         Self(format!(
             "field `{name}`: expected {expected}, found {found:?}{place}"
         ))
     }
+
+    /// Adds what a word without quotes may have been meant as.
+    #[cold]
+    pub(super) fn with_hint(self, word: &str) -> Self {
+        Self(format!(
+            "{}; write `{word}?` if records may lack it, and `'{word}'` for the text",
+            self.0
+        ))
+    }
+
+    /// Creates the error of a record, which is named by its first field.
+    pub(super) fn of_record(record: &Record, cause: String) -> Self {
+        Self(cause + &place(record, ""))
+    }
+}
+
+/// Returns the first field of a record, unless the error names it already.
+fn place(record: &Record, named: &str) -> String {
+    let first = record.iter().next().filter(|(first, _)| *first != named);
+    first.map_or(String::new(), |(first, value)| {
+        format!(" in the record with `{first}` {:?}", value.to_string())
+    })
 }
 
 impl std::fmt::Display for MappingError {
@@ -60,14 +87,12 @@ impl std::fmt::Display for MappingError {
 
 impl std::error::Error for MappingError {}
 
-/// Returns a field, or the error that names the fields that there are.
-pub(crate) fn field<'r>(record: &'r Record, name: &str) -> Result<&'r Value, MappingError> {
-    let found = record.get(name);
-    found.ok_or_else(|| missing(format!("the record has no field `{name}`"), record))
-}
-
 /// Returns the error of a field that is missing.
-fn missing(cause: String, record: &Record) -> MappingError {
+#[cold]
+fn missing(record: &Record, name: &str) -> MappingError {
     let names: Vec<_> = record.iter().map(|(name, _)| format!("`{name}`")).collect();
-    MappingError(format!("{cause}, but {}", names.join(", ")))
+    MappingError(format!(
+        "the record has no field `{name}`, but {}",
+        names.join(", ")
+    ))
 }

@@ -1,9 +1,10 @@
 //! Items without Rust types, and the artifacts that are registered for them.
 
-mod condition;
+mod constants;
 #[doc(hidden)]
 pub mod decimal;
 mod deserialize;
+mod expression;
 mod field;
 mod group_processor;
 mod nested;
@@ -18,8 +19,8 @@ pub use self::value::{Record, Value};
 #[doc(hidden)]
 pub use self::deserialize::from_record;
 
-pub(crate) use self::condition::{Condition, constants, literal};
+pub(crate) use self::constants::{constants, literal};
 pub(crate) use self::deserialize::{key_of, value_of};
-pub(crate) use self::field::field;
+pub(crate) use self::expression::{Condition, Expression, expressions};
 pub(crate) use self::nested::asks_for_text;
 pub(crate) use self::value::{NUMBER, SCHEMA_INSTANCE};

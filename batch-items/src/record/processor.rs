@@ -1,30 +1,44 @@
 //! Mapping and filtering of records.
 
+use std::borrow::Cow;
 use std::str::FromStr;
+use std::sync::Arc;
 
 use batch_runtime::prelude::*;
 
-use super::condition::{Condition, constants, literal};
+use super::constants::constants;
+use super::decimal;
+use super::expression::{Condition, Expression, assignments};
 use super::field::{Field, MappingError};
 use super::value::{Record, Value};
+use crate::formats;
 
 /// Maps and filters records by properties; registered as `recordProcessor`.
 ///
 /// | property | default | |
 /// |---|---|---|
-/// | `where` | none | conditions that a record has to meet, joined by `and`: `delay > 15 and origin ~ '^M' and note is not null`; other records are filtered |
-/// | `fields` | all | the fields of the result, separated by commas; `airport=origin` renames `origin` |
-/// | `set` | none | constants, separated by commas: `currency=EUR, loaded=true`; a text in single quotes may contain a comma |
-/// | `types` | none | types of fields, separated by commas: `delay=int, amount=float, paid=bool, id=text` |
 /// | `trim` | `false` | `true` removes blanks around texts |
+/// | `nulls` | none | texts that are null, separated by commas: `NA, -` |
+/// | `where` | none | a condition that a record has to meet: `delay > 15 and origin in ('MUC', 'FRA')`; other records are filtered |
+/// | `types` | none | types of fields, separated by commas: `delay=int, amount=comma, day=date(%d.%m.%Y), paid=bool(J/N)` |
+/// | `set` | none | computed fields, separated by commas: `gross=round(net * 1.19, 2), currency='EUR'` |
+/// | `fields` | all | the fields of the result, separated by commas; `airport=origin` renames `origin`. Fields that `set` computes are in the result, too |
+///
+/// | type | reads | as |
+/// |---|---|---|
+/// | `int` | `16`, `16.0` | an integer |
+/// | `decimal` | `1234.50` | a number with all its digits |
+/// | `comma` | `1.234,50` | the same |
+/// | `float` | `0.5`, `1e-3` | a number of 64 bits |
+/// | `bool` or `bool(J/N)` | `true` and `false`, or the two texts | a boolean |
+/// | `date(%d.%m.%Y)` | `30.11.2026`; a [pattern](crate::formats), with or without a time | a text in the form of ISO 8601 |
+/// | `text` | anything | a text |
+///
+/// The properties are applied in this order. `where` and `set` are expressions in the syntax of SQL, see the guide; a field that is computed is
+/// visible in those after it.
 ///
 /// A field that records may lack has a `?` after its name, and is null there: `note? is null`, `id, note?`, `delay?=int`. Without it, such a
 /// record is a [`MappingError`].
-///
-/// `where` compares with `=`, `!=`, `<`, `<=`, `>` and `>=`, matches regular expressions with `~` and `!~`, and tests `is null` and
-/// `is not null`. All conditions have to hold: there is no `or`, and no arithmetic. Texts are in single quotes. A number is compared with
-/// numbers only: another value in its field is a [`MappingError`]. All else is compared as text. The properties are applied in this
-/// order: `trim`, `where`, `types`, `fields`, `set`.
 ///
 /// ```xml
 /// <chunk reader="csvRecordReader" processor="recordProcessor" writer="recordTableWriter">
@@ -36,16 +50,19 @@ use super::value::{Record, Value};
 /// ```
 #[derive(BatchArtifact)]
 pub struct RecordProcessor {
-    #[batch_property(name = "where", value = "")]
-    condition: Condition,
-    #[batch_property(name = "fields", value = "")]
-    fields: Distinct<Renamed>,
-    #[batch_property(name = "set", value = "")]
-    set: Distinct<Constant>,
-    #[batch_property(name = "types", value = "")]
-    types: Distinct<Typed>,
     #[batch_property(name = "trim", value = "false")]
     trim: bool,
+    #[batch_property(name = "nulls")]
+    nulls: Vec<String>,
+    #[batch_property(name = "where", value = "")]
+    condition: Condition,
+    #[batch_property(name = "types", value = "")]
+    types: Distinct<Typed>,
+    #[batch_property(name = "set", value = "")]
+    set: Computed,
+    #[batch_property(name = "fields", value = "")]
+    fields: Distinct<Renamed>,
+    selection: Selection,
 }
 
 /// `new=old`, or a name that stays.
@@ -54,16 +71,35 @@ pub(super) struct Renamed {
     pub(super) from: Field,
 }
 
-/// `name=value`
-struct Constant {
-    name: String,
-    value: Value,
-}
-
 /// `name=type`
 struct Typed {
     field: Field,
     ty: Type,
+}
+
+/// Fields, each with its expression.
+struct Computed(Vec<Assigned>);
+
+struct Assigned {
+    name: String,
+    value: Expression,
+    names: Extended,
+}
+
+/// The names of records before and after a field is added, which records share.
+#[derive(Default)]
+struct Extended {
+    before: Arc<Vec<String>>,
+    after: Arc<Vec<String>>,
+}
+
+/// The names of the result of `fields`, and the records that have them.
+#[derive(Default)]
+struct Selection {
+    of: Arc<Vec<String>>,
+    names: Arc<Vec<String>>,
+    /// Where the values are, and whether this is the last use of each.
+    sources: Vec<(Option<usize>, bool)>,
 }
 
 /// A list of distinct names: of two equal ones, one value would replace the other.
@@ -76,12 +112,17 @@ impl<T: FromStr<Err = String> + Named> FromStr for Distinct<T> {
         let mut values: Vec<T> = Vec::new();
         for part in constants(text, ',').filter(|_| !text.trim().is_empty()) {
             let value: T = part.trim().parse()?;
-            if values.iter().any(|other| other.name() == value.name()) {
-                return Err(format!("the name `{}` is there twice; remove one", value.name()));
-            }
+            distinct(value.name(), values.iter().map(Named::name))?;
             values.push(value);
         }
         Ok(Self(values))
+    }
+}
+
+fn distinct<'n>(name: &str, mut others: impl Iterator<Item = &'n str>) -> Result<(), String> {
+    match others.any(|other| other == name) {
+        true => Err(format!("the name `{name}` is there twice; remove one")),
+        false => Ok(()),
     }
 }
 
@@ -96,28 +137,50 @@ impl Named for Renamed {
     }
 }
 
-impl Named for Constant {
-    fn name(&self) -> &str {
-        &self.name
-    }
-}
-
 impl Named for Typed {
     fn name(&self) -> &str {
         &self.field.name
     }
 }
 
-#[derive(Clone, Copy)]
+#[derive(Debug, PartialEq)]
 enum Type {
     Int,
+    Decimal,
+    Comma,
     Float,
-    Bool,
+    /// The texts of `true` and `false`.
+    Bool(String, String),
+    Date(String),
     Text,
 }
 
-crate::choices! {
-    Type { "int" => Int, "float" => Float, "bool" => Bool, "text" => Text }
+impl FromStr for Type {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let argument = text.strip_suffix(')').and_then(|text| text.split_once('('));
+        match (text, argument) {
+            ("int", _) => Ok(Self::Int),
+            ("decimal", _) => Ok(Self::Decimal),
+            ("comma", _) => Ok(Self::Comma),
+            ("float", _) => Ok(Self::Float),
+            ("bool", _) => Ok(Self::Bool("true".to_owned(), "false".to_owned())),
+            ("text", _) => Ok(Self::Text),
+            (_, Some(("date", pattern))) => {
+                formats::check_pattern(pattern).map(|()| Self::Date(pattern.to_owned()))
+            }
+            (_, Some(("bool", words))) => match words.split_once('/') {
+                Some((yes, no)) if yes.trim() != no.trim() => {
+                    Ok(Self::Bool(yes.trim().to_owned(), no.trim().to_owned()))
+                }
+                _ => Err(format!("expected two texts, such as `bool(J/N)`, found `{text}`")),
+            },
+            _ => Err(format!(
+                "expected `int`, `decimal`, `comma`, `float`, `bool`, `bool(J/N)`, `date(%d.%m.%Y)` or `text`, found `{text}`"
+            )),
+        }
+    }
 }
 
 impl FromStr for Renamed {
@@ -135,15 +198,20 @@ impl FromStr for Renamed {
     }
 }
 
-impl FromStr for Constant {
+impl FromStr for Computed {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let (name, value) = text.split_once('=').ok_or("expected `name=value`")?;
-        Ok(Self {
-            name: name.trim().to_owned(),
-            value: literal(value),
-        })
+        let mut computed: Vec<Assigned> = Vec::new();
+        for (name, value) in assignments(text)? {
+            distinct(&name, computed.iter().map(|other| other.name.as_str()))?;
+            computed.push(Assigned {
+                name,
+                value,
+                names: Extended::default(),
+            });
+        }
+        Ok(Self(computed))
     }
 }
 
@@ -160,23 +228,108 @@ impl FromStr for Typed {
 }
 
 impl Type {
-    fn convert(self, value: &Value) -> Option<Value> {
-        match self {
-            _ if value.is_null() => Some(Value::Null),
-            Self::Int => value.as_i64().map(Value::Int),
-            Self::Float => value.as_f64().map(Value::Float),
-            Self::Bool => value.as_bool().map(Value::Bool),
-            Self::Text => Some(Value::Text(value.to_string())),
+    /// Converts a value that is not null; a cause is complete, or is what was expected.
+    fn convert(&self, value: &Value) -> Result<Value, Cow<'static, str>> {
+        let shown = || {
+            value
+                .as_str()
+                .map_or_else(|| Cow::Owned(value.to_string()), Cow::Borrowed)
+        };
+        let (converted, expected) = match self {
+            Self::Int => (value.as_i64().map(Value::Int), "an integer"),
+            Self::Float => (value.as_f64().map(Value::Float), "a number"),
+            Self::Decimal => (number_of(value), "a number"),
+            Self::Comma => (
+                formats::point_of_comma(&shown()).ok().map(Value::Decimal),
+                "a number such as `1.234,56`",
+            ),
+            Self::Bool(yes, no) => {
+                let found = [(yes, true), (no, false)]
+                    .into_iter()
+                    .find(|(word, _)| *shown() == **word);
+                match found {
+                    Some((_, value)) => (Some(Value::Bool(value)), ""),
+                    None => return Err(format!("`{yes}` or `{no}`").into()),
+                }
+            }
+            Self::Date(pattern) => match formats::date_of(pattern, &shown()) {
+                Ok(iso) => (Some(Value::Text(iso)), ""),
+                Err(_) => return Err(format!("a date as `{pattern}`").into()),
+            },
+            Self::Text => (Some(Value::Text(value.to_string())), ""),
+        };
+        converted.ok_or(Cow::Borrowed(expected))
+    }
+}
+
+/// Returns a number with all its digits.
+fn number_of(value: &Value) -> Option<Value> {
+    match value {
+        Value::Int(_) | Value::Float(_) | Value::Decimal(_) => Some(value.clone()),
+        Value::Text(text) if decimal::is_number(text.trim()) => Some(Value::Decimal(text.trim().to_owned())),
+        _ => None,
+    }
+}
+
+impl Assigned {
+    fn apply(&mut self, record: &mut Record) -> Result<(), MappingError> {
+        let value = self.value.value(record)?;
+        if let Some(place) = record.value_mut(&self.name) {
+            *place = value;
+            return Ok(());
         }
+        let Extended { before, after } = &mut self.names;
+        if !Arc::ptr_eq(before, record.names()) {
+            let mut names = (**record.names()).clone();
+            names.push(self.name.clone());
+            (*before, *after) = (Arc::clone(record.names()), Arc::new(names));
+        }
+        record.append(after, value);
+        Ok(())
+    }
+}
+
+impl Selection {
+    /// Finds the values of the result in records that have these names.
+    fn new(record: &Record, fields: &[Renamed], computed: &[Assigned]) -> Result<Self, MappingError> {
+        let (mut names, mut sources) = (Vec::new(), Vec::new());
+        let mut add = |name: &str, from: &Field| -> Result<(), MappingError> {
+            from.of(record)?;
+            names.push(name.to_owned());
+            sources.push((record.names().iter().position(|other| *other == from.name), true));
+            Ok(())
+        };
+        for Renamed { name, from } in fields {
+            add(name, from)?;
+        }
+        for Assigned { name, .. } in computed {
+            if fields.iter().all(|field| field.name != *name) {
+                add(name, &Field::named(name))?;
+            }
+        }
+        for at in 1..sources.len() {
+            let (source, earlier) = (sources[at].0, &mut sources[..at]);
+            earlier
+                .iter_mut()
+                .filter(|(other, _)| *other == source)
+                .for_each(|(_, is_last)| *is_last = false);
+        }
+        Ok(Self {
+            of: Arc::clone(record.names()),
+            names: Arc::new(names),
+            sources,
+        })
     }
 
-    fn name(self) -> &'static str {
-        match self {
-            Self::Int => "an integer",
-            Self::Float => "a number",
-            Self::Bool => "`true` or `false`",
-            Self::Text => "a text",
-        }
+    fn apply(&self, record: Record) -> Record {
+        let mut values = record.into_values();
+        let selected = self.sources.iter().map(|(source, is_last)| match source {
+            Some(source) if *is_last => std::mem::take(&mut values[*source]),
+            Some(source) => values[*source].clone(),
+            None => Value::Null,
+        });
+        let selected = selected.collect();
+        Record::of(&self.names, selected)
     }
 }
 
@@ -186,43 +339,32 @@ impl RecordProcessor {
     #[process_item]
     pub fn process(&mut self, mut record: Record) -> Result<Option<Record>, MappingError> {
         if self.trim {
-            record = record
-                .iter()
-                .map(|(name, value)| match value {
-                    Value::Text(text) => (name, text.trim().into()),
-                    _ => (name, value.clone()),
-                })
-                .collect();
+            record.trim();
+        }
+        if !self.nulls.is_empty() {
+            record.nullify(&self.nulls);
         }
         if !self.condition.holds(&record)? {
             return Ok(None);
         }
         for Typed { field, ty } in &self.types.0 {
             let (name, value) = (&field.name, field.of(&record)?);
-            let converted = ty.convert(value);
-            let converted = converted.ok_or_else(|| MappingError::of_field(&record, name, ty.name()))?;
-            record.set(name, converted);
-        }
-        if !self.fields.0.is_empty() {
-            let mut fields = Vec::with_capacity(self.fields.0.len());
-            for Renamed { name, from } in &self.fields.0 {
-                fields.push((name.as_str(), from.of(&record)?.clone()));
+            if !value.is_null() {
+                let converted = ty.convert(value);
+                let converted =
+                    converted.map_err(|expected| MappingError::of_field(&record, name, &expected))?;
+                record.set(name, converted);
             }
-            record = fields.into_iter().collect();
         }
-        for Constant { name, value } in &self.set.0 {
-            record.set(name, value.clone());
+        for assigned in &mut self.set.0 {
+            assigned.apply(&mut record)?;
         }
-        Ok(Some(record))
-    }
-}
-
-impl<'n> FromIterator<(&'n str, Value)> for Record {
-    fn from_iter<I: IntoIterator<Item = (&'n str, Value)>>(fields: I) -> Self {
-        let mut record = Self::new();
-        fields
-            .into_iter()
-            .for_each(|(name, value)| record.set(name, value));
-        record
+        if self.fields.0.is_empty() {
+            return Ok(Some(record));
+        }
+        if !Arc::ptr_eq(&self.selection.of, record.names()) {
+            self.selection = Selection::new(&record, &self.fields.0, &self.set.0)?;
+        }
+        Ok(Some(self.selection.apply(record)))
     }
 }

@@ -107,6 +107,55 @@ impl Record {
         self.names.iter().map(String::as_str).zip(&self.values)
     }
 
+    /// Returns a field and where it is. `guess` is looked at first.
+    pub(super) fn find(&self, name: &str, guess: usize) -> Option<(usize, &Value)> {
+        let at = match self.names.get(guess) {
+            Some(other) if other == name => guess,
+            _ => self.index(name)?,
+        };
+        Some((at, &self.values[at]))
+    }
+
+    pub(super) fn names(&self) -> &Arc<Vec<String>> {
+        &self.names
+    }
+
+    pub(super) fn value_mut(&mut self, name: &str) -> Option<&mut Value> {
+        self.index(name).map(|index| &mut self.values[index])
+    }
+
+    /// Adds a value; `names` are the names of the record and the new one.
+    pub(super) fn append(&mut self, names: &Arc<Vec<String>>, value: Value) {
+        self.names = Arc::clone(names);
+        self.values.push(value);
+    }
+
+    pub(super) fn into_values(self) -> Vec<Value> {
+        self.values
+    }
+
+    /// Removes blanks around texts.
+    pub(super) fn trim(&mut self) {
+        for value in &mut self.values {
+            if let Value::Text(text) = value
+                && text.trim().len() < text.len()
+            {
+                *text = text.trim().to_owned();
+            }
+        }
+    }
+
+    /// Replaces texts that mean null.
+    pub(super) fn nullify(&mut self, texts: &[String]) {
+        for value in &mut self.values {
+            if let Value::Text(text) = value
+                && texts.contains(text)
+            {
+                *value = Value::Null;
+            }
+        }
+    }
+
     fn index(&self, name: &str) -> Option<usize> {
         self.names.iter().position(|other| other == name)
     }

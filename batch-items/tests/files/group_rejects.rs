@@ -124,7 +124,7 @@ fn a_bad_record_skips_the_groups_that_it_may_belong_to() {
 fn a_bad_record_skips_up_to_the_next_header() {
     let input = "kind,text\nH,1\nD,x\nH,2\nD,x\nH,3,3\nD,x\nD,y\nH,4\nD,x\n";
     check_skips(
-        "group=header kind = H",
+        "group=header kind = 'H'",
         input,
         &["H1 Dx", "H4 Dx"],
         &[
@@ -195,7 +195,7 @@ fn the_header_of_a_group_is_a_reject_with_its_records() {
 fn details_without_a_header_and_groups_that_are_too_large_are_skipped_once() {
     let input = "kind,text\nD,x\nD,y\nH,1\nH,2\nD,x\nD,y\nD,z\nD,z\nH,3\nD,x\nD,y\n";
     check_skips(
-        "group=header kind = H\nmax.group.size=3",
+        "group=header kind = 'H'\nmax.group.size=3",
         input,
         &["H1", "H3 Dx Dy"],
         &[

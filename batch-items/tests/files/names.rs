@@ -364,28 +364,6 @@ fn a_name_that_occurs_twice_is_an_error() {
     );
 }
 
-/// Spec: ITEM-VALUE-03
-#[test]
-fn a_condition_is_understood_or_rejected() {
-    let chunk = "reader=\"jsonlRecordReader\" processor=\"recordProcessor\" writer=\"recordJsonlWriter\"";
-    for condition in ["id = 1 or id = 3", "id == 1", "cents > 5 + 3"] {
-        let properties =
-            format!("resource@reader=in.txt\noutput@writer=out.txt\nwhere@processor={condition}");
-        let rejected = Stage::new(chunk, &properties).rejected();
-        assert!(rejected.contains("where"), "{rejected}");
-    }
-    let stage = Stage::new(
-        chunk,
-        "resource@reader=${dir}/in.txt\noutput@writer=${dir}/out.txt\nwhere@processor=amount > 100",
-    );
-    stage.write("in.txt", "{\"amount\":\"200\"}\n{\"amount\":\"1.234,50\"}\n");
-    let message = stage.fails();
-    assert!(
-        message.contains("field `amount`: expected a number to compare with 100, found \"1.234,50\""),
-        "{message}"
-    );
-}
-
 /// Spec: ITEM-SETTING-02
 #[test]
 fn a_property_that_an_artifact_does_not_know_is_an_error() {

@@ -7,6 +7,7 @@
 
 mod artifacts;
 mod document;
+mod expressions;
 mod jobs;
 mod pairs;
 

@@ -1,0 +1,106 @@
+//! Expressions on records, in the syntax of SQL: conditions, keys and computed fields.
+//!
+//! Null is not unknown, as it is in SQL: except where a test or a function takes it, it is an error of the record, as are a missing field and a value
+//! of another type.
+
+mod functions;
+mod number;
+mod parse;
+mod term;
+#[cfg(test)]
+mod tests;
+mod token;
+
+use std::str::FromStr;
+
+use self::parse::Parser;
+use self::term::{Scope, Term, Type};
+use super::field::MappingError;
+use super::value::{Record, Value};
+
+/// An expression: `round(amount * 1.19, 2)`.
+#[derive(Debug)]
+pub(crate) struct Expression {
+    source: String,
+    term: Term,
+}
+
+impl Expression {
+    /// Returns the value for a record.
+    ///
+    /// # Errors
+    /// If a field does not exist, or a value is null or of another type where the expression needs one.
+    pub(crate) fn value(&self, record: &Record) -> Result<Value, MappingError> {
+        let scope = Scope {
+            record,
+            source: &self.source,
+        };
+        scope.evaluate(&self.term).map(term::Operand::into_value)
+    }
+
+    /// Returns the text of the expression.
+    pub(crate) fn text(&self) -> &str {
+        &self.source[self.term.at.clone()]
+    }
+}
+
+/// A condition: `delay > 15 and origin in ('MUC', 'FRA')`. An empty one holds for every record.
+#[derive(Debug, Default)]
+pub(crate) struct Condition(Option<Expression>);
+
+impl Condition {
+    /// Returns whether the condition holds for a record.
+    ///
+    /// # Errors
+    /// As [`Expression::value`].
+    pub(crate) fn holds(&self, record: &Record) -> Result<bool, MappingError> {
+        let Some(Expression { source, term }) = &self.0 else {
+            return Ok(true);
+        };
+        Scope { record, source }.holds(term)
+    }
+}
+
+impl FromStr for Condition {
+    type Err = String;
+
+    fn from_str(source: &str) -> Result<Self, String> {
+        let mut parser = Parser::new(source)?;
+        if parser.is_at_end() {
+            return Ok(Self::default());
+        }
+        let term = parser.expression()?;
+        parser.end()?;
+        parser.needs(&term, Type::Condition)?;
+        let source = source.to_owned();
+        Ok(Self(Some(Expression { source, term })))
+    }
+}
+
+/// Parses expressions that are separated by commas.
+pub(crate) fn expressions(source: &str) -> Result<Vec<Expression>, String> {
+    let terms = Parser::new(source)?.list(Parser::expression)?;
+    Ok(terms
+        .into_iter()
+        .map(|term| Expression {
+            source: source.to_owned(),
+            term,
+        })
+        .collect())
+}
+
+/// Parses `name = expression`, separated by commas.
+pub(crate) fn assignments(source: &str) -> Result<Vec<(String, Expression)>, String> {
+    let mut parser = Parser::new(source)?;
+    if parser.is_at_end() {
+        return Ok(Vec::new());
+    }
+    let assigned = parser.list(|parser| Ok((parser.assigned()?, parser.expression()?)))?;
+    Ok(assigned
+        .into_iter()
+        .map(|(name, term)| {
+            let source = source.to_owned();
+            (name, Expression { source, term })
+        })
+        .collect())
+}

@@ -1,0 +1,604 @@
+//! The parser of expressions.
+
+use std::cmp::Ordering;
+
+use batch_runtime::xml::suggest::did_you_mean;
+use regex::RegexBuilder;
+
+use super::functions::FUNCTIONS;
+use super::number::Number;
+use super::term::{Arithmetic, Comparison, EQUAL, Function, Kind, Term, Type};
+use super::token::{Token, TokenKind, place, tokens};
+use crate::record::field::Field;
+
+/// Words that are not fields. A field with such a name is in double quotes.
+const KEYWORDS: [&str; 19] = [
+    "and", "or", "not", "is", "null", "true", "false", "in", "between", "like", "ilike", "case", "when",
+    "then", "else", "end", "cast", "as", "distinct",
+];
+
+/// Deeper ones are mistakes, and each level takes a part of the stack.
+const DEEPEST: usize = 100;
+
+const COMPARISONS: [(&str, Comparison); 7] = [
+    ("<=", &[Ordering::Less, Ordering::Equal]),
+    (">=", &[Ordering::Greater, Ordering::Equal]),
+    ("<>", &[Ordering::Less, Ordering::Greater]),
+    ("!=", &[Ordering::Less, Ordering::Greater]),
+    ("=", EQUAL),
+    ("<", &[Ordering::Less]),
+    (">", &[Ordering::Greater]),
+];
+
+const PATTERNS: [(&str, bool, bool); 4] = [
+    // The operator, whether it ignores case, and whether the pattern must not match.
+    ("~", false, false),
+    ("~*", true, false),
+    ("!~", false, true),
+    ("!~*", true, true),
+];
+
+const SUMS: [(&str, Arithmetic); 2] = [("+", Arithmetic::Add), ("-", Arithmetic::Subtract)];
+
+const PRODUCTS: [(&str, Arithmetic); 3] = [
+    ("*", Arithmetic::Multiply),
+    ("/", Arithmetic::Divide),
+    ("%", Arithmetic::Remainder),
+];
+
+const CAST_TYPES: [(&str, Type); 6] = [
+    ("int", Type::Integer),
+    ("integer", Type::Integer),
+    ("decimal", Type::Number),
+    ("numeric", Type::Number),
+    ("text", Type::Text),
+    ("boolean", Type::Condition),
+];
+
+pub(super) struct Parser<'s> {
+    source: &'s str,
+    tokens: Vec<Token>,
+    next: usize,
+    depth: usize,
+}
+
+type Parsed<T = Term> = Result<T, String>;
+
+impl<'s> Parser<'s> {
+    pub(super) fn new(source: &'s str) -> Parsed<Self> {
+        Ok(Self {
+            source,
+            tokens: tokens(source)?,
+            next: 0,
+            depth: 0,
+        })
+    }
+
+    /// Parses an expression.
+    pub(super) fn expression(&mut self) -> Parsed {
+        self.depth += 1;
+        if self.depth > DEEPEST {
+            return Err(format!("the expression has more than {DEEPEST} levels"));
+        }
+        let term = self.alternatives();
+        self.depth -= 1;
+        term
+    }
+
+    /// Parses a list that is separated by commas, up to the end.
+    pub(super) fn list<T>(&mut self, mut element: impl FnMut(&mut Self) -> Parsed<T>) -> Parsed<Vec<T>> {
+        let mut elements = vec![element(self)?];
+        while self.takes(",") {
+            elements.push(element(self)?);
+        }
+        self.end().map(|()| elements)
+    }
+
+    /// Parses `name =`.
+    pub(super) fn assigned(&mut self) -> Parsed<String> {
+        let name = match &self.peek().kind {
+            TokenKind::Word(name) | TokenKind::Name(name) => name.clone(),
+            _ => return Err(self.expected("`name = expression`")),
+        };
+        self.next += 1;
+        if !self.takes("=") {
+            return Err(self.expected(&format!("`=` after `{name}`")));
+        }
+        Ok(name)
+    }
+
+    pub(super) fn is_at_end(&self) -> bool {
+        self.peek().kind == TokenKind::End
+    }
+
+    pub(super) fn end(&self) -> Parsed<()> {
+        let token = self.peek();
+        match &token.kind {
+            TokenKind::End => Ok(()),
+            TokenKind::Symbol(symbol) if COMPARISONS.iter().any(|(text, _)| text == symbol) => Err(self
+                .wrong_at(
+                    token,
+                    "a comparison does not continue; join two of them by `and`,",
+                )),
+            _ => Err(self.expected("an operator or the end")),
+        }
+    }
+
+    fn alternatives(&mut self) -> Parsed {
+        let mut term = self.conjunction()?;
+        while self.takes_word("or") {
+            let other = self.conjunction()?;
+            term = self.joined(Kind::Or, term, other)?;
+        }
+        Ok(term)
+    }
+
+    fn conjunction(&mut self) -> Parsed {
+        let mut term = self.negation()?;
+        while self.takes_word("and") {
+            let other = self.negation()?;
+            term = self.joined(Kind::And, term, other)?;
+        }
+        Ok(term)
+    }
+
+    fn joined(&self, join: fn(Box<Term>, Box<Term>) -> Kind, one: Term, other: Term) -> Parsed {
+        self.needs(&one, Type::Condition)?;
+        self.needs(&other, Type::Condition)?;
+        Ok(binary(join, one, other))
+    }
+
+    fn negation(&mut self) -> Parsed {
+        let start = self.peek().start;
+        if !self.takes_word("not") {
+            return self.comparison();
+        }
+        self.nested(|parser| {
+            let operand = parser.negation()?;
+            parser.needs(&operand, Type::Condition)?;
+            Ok(parser.ended(start, Kind::Not(Box::new(operand))))
+        })
+    }
+
+    fn comparison(&mut self) -> Parsed {
+        let one = self.concatenation()?;
+        let start = one.at.start;
+        if let Some(comparison) = self.symbol_of(&COMPARISONS.map(|(symbol, value)| (symbol, value))) {
+            let other = self.concatenation()?;
+            self.comparable(&one, &other)?;
+            return Ok(binary(
+                |one, other| Kind::Compare(comparison, one, other),
+                one,
+                other,
+            ));
+        }
+        if let Some((ignores_case, is_negated)) =
+            self.symbol_of(&PATTERNS.map(|(symbol, case, negated)| (symbol, (case, negated))))
+        {
+            let pattern = self.pattern("a regular expression in single quotes")?;
+            return self.matched(one, &pattern, ignores_case, is_negated);
+        }
+        if self.takes_word("is") {
+            return self.test(one);
+        }
+        let is_negated = self.takes_word("not");
+        let kind = if self.takes_word("in") {
+            Kind::In(Box::new(one), self.values()?)
+        } else if self.takes_word("between") {
+            let low = self.concatenation()?;
+            if !self.takes_word("and") {
+                return Err(self.expected("`and` between the limits"));
+            }
+            let high = self.concatenation()?;
+            self.comparable(&one, &low)?;
+            self.comparable(&one, &high)?;
+            Kind::Between(Box::new(one), Box::new(low), Box::new(high))
+        } else if let Some(ignores_case) = self.like() {
+            let pattern = like_as_regex(&self.pattern("a pattern in single quotes, such as `'A%'`")?);
+            return self.matched(one, &pattern, ignores_case, is_negated);
+        } else if is_negated {
+            return Err(self.expected("`in`, `between` or `like` after `not`"));
+        } else {
+            return Ok(one);
+        };
+        let term = self.ended(start, kind);
+        Ok(if is_negated { negated(term) } else { term })
+    }
+
+    /// Returns whether `like` ignores case, if it is next.
+    fn like(&mut self) -> Option<bool> {
+        if self.takes_word("like") {
+            return Some(false);
+        }
+        self.takes_word("ilike").then_some(true)
+    }
+
+    /// Parses what follows `is`.
+    fn test(&mut self, one: Term) -> Parsed {
+        let start = one.at.start;
+        let is_negated = self.takes_word("not");
+        let term = if self.takes_word("null") {
+            self.ended(start, Kind::IsNull(Box::new(one)))
+        } else if self.takes_word("distinct") {
+            if !self.takes_word("from") {
+                return Err(self.expected("`from` after `is distinct`"));
+            }
+            let other = self.concatenation()?;
+            binary(Kind::IsDistinct, one, other)
+        } else {
+            return Err(self.expected("`null`, `not null` or `distinct from` after `is`"));
+        };
+        Ok(if is_negated { negated(term) } else { term })
+    }
+
+    /// Parses the values of `in`.
+    fn values(&mut self) -> Parsed<Vec<Term>> {
+        if !self.takes("(") {
+            return Err(self.expected("`(` after `in`"));
+        }
+        let mut values = Vec::new();
+        loop {
+            let value = self.expression()?;
+            if matches!(value.kind, Kind::Null) {
+                return Err(self.wrong(value.at.start, "nothing equals null; test `is null`,"));
+            }
+            values.push(value);
+            if !self.takes(",") {
+                self.closes()?;
+                return Ok(values);
+            }
+        }
+    }
+
+    fn pattern(&mut self, expected: &str) -> Parsed<String> {
+        match &self.peek().kind {
+            TokenKind::Text(pattern) => {
+                let pattern = pattern.clone();
+                self.next += 1;
+                Ok(pattern)
+            }
+            _ => Err(self.expected(expected)),
+        }
+    }
+
+    fn matched(&self, one: Term, pattern: &str, ignores_case: bool, is_negated: bool) -> Parsed {
+        let regex = RegexBuilder::new(pattern)
+            .case_insensitive(ignores_case)
+            .build()
+            .map_err(|error| error.to_string())?;
+        let term = self.ended(one.at.start, Kind::Matches(Box::new(one), regex));
+        Ok(if is_negated { negated(term) } else { term })
+    }
+
+    fn concatenation(&mut self) -> Parsed {
+        let mut term = self.sum()?;
+        while self.takes("||") {
+            let other = self.sum()?;
+            term = binary(Kind::Concat, term, other);
+        }
+        Ok(term)
+    }
+
+    fn sum(&mut self) -> Parsed {
+        let mut term = self.product()?;
+        while let Some(operation) = self.symbol_of(&SUMS) {
+            let other = self.product()?;
+            term = self.calculated(operation, term, other)?;
+        }
+        Ok(term)
+    }
+
+    fn product(&mut self) -> Parsed {
+        let mut term = self.signed()?;
+        while let Some(operation) = self.symbol_of(&PRODUCTS) {
+            let other = self.signed()?;
+            term = self.calculated(operation, term, other)?;
+        }
+        Ok(term)
+    }
+
+    fn calculated(&self, operation: Arithmetic, one: Term, other: Term) -> Parsed {
+        self.needs(&one, Type::Number)?;
+        self.needs(&other, Type::Number)?;
+        Ok(binary(
+            |one, other| Kind::Arithmetic(operation, one, other),
+            one,
+            other,
+        ))
+    }
+
+    fn signed(&mut self) -> Parsed {
+        let start = self.peek().start;
+        if !self.takes("-") {
+            return self.primary();
+        }
+        self.nested(|parser| {
+            let operand = parser.signed()?;
+            parser.needs(&operand, Type::Number)?;
+            let kind = match operand.kind {
+                Kind::Number(number) => Kind::Number(number.negated()),
+                _ => Kind::Negate(Box::new(operand)),
+            };
+            Ok(parser.ended(start, kind))
+        })
+    }
+
+    fn primary(&mut self) -> Parsed {
+        let Token { start, .. } = *self.peek();
+        if self.takes("(") {
+            let mut term = self.expression()?;
+            self.closes()?;
+            term.at = start..self.tokens[self.next - 1].end;
+            return Ok(term);
+        }
+        let kind = match &self.peek().kind {
+            TokenKind::Text(text) => Kind::Text(text.clone()),
+            TokenKind::Name(name) => Kind::Field(Field::named(name)),
+            TokenKind::Number(digits) => match Number::parse(digits) {
+                Some(number) => Kind::Number(number),
+                None => return Err(self.expected("a number of at most 38 digits")),
+            },
+            TokenKind::Word(word) => return self.word(&word.clone()),
+            _ => return Err(self.expected("a value")),
+        };
+        self.next += 1;
+        Ok(self.ended(start, kind))
+    }
+
+    /// Parses a word: a literal, `case`, `cast`, a function or a field.
+    fn word(&mut self, word: &str) -> Parsed {
+        let start = self.peek().start;
+        let lower = word.to_ascii_lowercase();
+        let is_call =
+            matches!(self.tokens.get(self.next + 1), Some(next) if next.kind == TokenKind::Symbol("("));
+        let kind = match lower.as_str() {
+            "null" => Kind::Null,
+            "true" => Kind::Bool(true),
+            "false" => Kind::Bool(false),
+            "case" => return self.case(),
+            "cast" if is_call => return self.cast(),
+            keyword if KEYWORDS.contains(&keyword) => {
+                return Err(self.expected(&format!(
+                    "a value; a field of the name `{word}` is in double quotes,"
+                )));
+            }
+            function if is_call => return self.call(function),
+            _ => Kind::Field(Field::named(word)),
+        };
+        self.next += 1;
+        Ok(self.ended(start, kind))
+    }
+
+    /// `case when condition then value .. else value end`
+    fn case(&mut self) -> Parsed {
+        let start = self.peek().start;
+        self.next += 1;
+        let mut branches = Vec::new();
+        while self.takes_word("when") {
+            let condition = self.expression()?;
+            self.needs(&condition, Type::Condition)?;
+            if !self.takes_word("then") {
+                return Err(self.expected("`then`"));
+            }
+            branches.push((condition, self.expression()?));
+        }
+        if branches.is_empty() {
+            return Err(self.expected("`when` after `case`"));
+        }
+        let otherwise = match self.takes_word("else") {
+            true => Some(Box::new(self.expression()?)),
+            false => None,
+        };
+        if !self.takes_word("end") {
+            return Err(self.expected("`when`, `else` or `end`"));
+        }
+        Ok(self.ended(start, Kind::Case(branches, otherwise)))
+    }
+
+    /// `cast(value as type)`
+    fn cast(&mut self) -> Parsed {
+        let start = self.peek().start;
+        self.next += 2;
+        let operand = self.expression()?;
+        if !self.takes_word("as") {
+            return Err(self.expected("`as` and a type"));
+        }
+        let ty = match &self.peek().kind {
+            TokenKind::Word(word) => CAST_TYPES
+                .iter()
+                .find(|(name, _)| word.eq_ignore_ascii_case(name)),
+            _ => None,
+        };
+        let Some((_, ty)) = ty else {
+            return Err(self.expected("one of the types `int`, `decimal`, `text` and `boolean`"));
+        };
+        self.next += 1;
+        self.closes()?;
+        Ok(self.ended(start, Kind::Cast(Box::new(operand), *ty)))
+    }
+
+    fn call(&mut self, name: &str) -> Parsed {
+        let start = self.peek().start;
+        let function: &Function = FUNCTIONS
+            .iter()
+            .find(|function| function.name == name)
+            .ok_or_else(|| {
+                let hint = did_you_mean(name, FUNCTIONS.iter().map(|function| function.name));
+                self.wrong(start, &format!("there is no function `{name}`{hint},"))
+            })?;
+        self.next += 2;
+        let mut arguments = Vec::new();
+        while !self.takes(")") {
+            if !arguments.is_empty() && !self.takes(",") {
+                return Err(self.expected("`,` or `)`"));
+            }
+            arguments.push(self.expression()?);
+        }
+        if !function.arguments.contains(&arguments.len()) {
+            let (least, most) = (function.arguments.start(), function.arguments.end());
+            let expected = match least == most {
+                true => least.to_string(),
+                false => format!("{least} to {most}"),
+            };
+            let found = arguments.len();
+            return Err(self.wrong(
+                start,
+                &format!("`{name}` takes {expected} arguments, not {found},"),
+            ));
+        }
+        Ok(self.ended(start, Kind::Call(function, arguments)))
+    }
+
+    fn nested(&mut self, parse: impl FnOnce(&mut Self) -> Parsed) -> Parsed {
+        self.depth += 1;
+        if self.depth > DEEPEST {
+            return Err(format!("the expression has more than {DEEPEST} levels"));
+        }
+        let term = parse(self);
+        self.depth -= 1;
+        term
+    }
+
+    fn closes(&mut self) -> Parsed<()> {
+        match self.takes(")") {
+            true => Ok(()),
+            false => Err(self.expected("`)`")),
+        }
+    }
+
+    /// Checks the type of a part, where its form shows it. A text that a function returns may be a number.
+    pub(super) fn needs(&self, term: &Term, expected: Type) -> Parsed<()> {
+        match type_of(term) {
+            Some(Type::Text) if expected == Type::Number && !matches!(term.kind, Kind::Text(_)) => Ok(()),
+            Some(found) if found != expected => Err(self.wrong(
+                term.at.start,
+                &format!(
+                    "expected {}, found {}, `{}`,",
+                    if expected == Type::Condition {
+                        "a condition"
+                    } else {
+                        expected.name()
+                    },
+                    if found == Type::Condition {
+                        "a condition"
+                    } else {
+                        found.name()
+                    },
+                    &self.source[term.at.clone()]
+                ),
+            )),
+            _ => Ok(()),
+        }
+    }
+
+    fn comparable(&self, one: &Term, other: &Term) -> Parsed<()> {
+        if let Some(null) = [one, other]
+            .into_iter()
+            .find(|term| matches!(term.kind, Kind::Null))
+        {
+            return Err(self.wrong(
+                null.at.start,
+                "nothing equals null; test `is null` or `is not null`,",
+            ));
+        }
+        match (type_of(one), type_of(other)) {
+            (Some(Type::Condition), Some(Type::Condition)) | (None, _) | (_, None) => Ok(()),
+            (Some(Type::Condition), Some(_)) => self.needs(other, Type::Condition),
+            (Some(_), Some(Type::Condition)) => self.needs(one, Type::Condition),
+            _ => Ok(()),
+        }
+    }
+
+    fn peek(&self) -> &Token {
+        &self.tokens[self.next]
+    }
+
+    fn takes(&mut self, symbol: &'static str) -> bool {
+        let is_next = self.peek().kind == TokenKind::Symbol(symbol);
+        self.next += usize::from(is_next);
+        is_next
+    }
+
+    fn takes_word(&mut self, keyword: &str) -> bool {
+        let is_next =
+            matches!(&self.peek().kind, TokenKind::Word(word) if word.eq_ignore_ascii_case(keyword));
+        self.next += usize::from(is_next);
+        is_next
+    }
+
+    /// Takes one of these symbols and returns its value.
+    fn symbol_of<T: Copy>(&mut self, symbols: &[(&'static str, T)]) -> Option<T> {
+        let found = symbols
+            .iter()
+            .find(|(symbol, _)| self.peek().kind == TokenKind::Symbol(symbol))?;
+        self.next += 1;
+        Some(found.1)
+    }
+
+    /// Returns the part from a place to the last token.
+    fn ended(&self, start: usize, kind: Kind) -> Term {
+        Term {
+            kind,
+            at: start..self.tokens[self.next - 1].end,
+        }
+    }
+
+    fn expected(&self, what: &str) -> String {
+        let token = self.peek();
+        let found = match token.kind {
+            TokenKind::End => "the end".to_owned(),
+            _ => format!("`{}`", &self.source[token.start..token.end]),
+        };
+        self.wrong_at(token, &format!("expected {what}, found {found}"))
+    }
+
+    fn wrong_at(&self, token: &Token, cause: &str) -> String {
+        self.wrong(token.start, cause)
+    }
+
+    fn wrong(&self, at: usize, cause: &str) -> String {
+        format!("{cause}{}", place(self.source, at))
+    }
+}
+
+fn binary(join: impl FnOnce(Box<Term>, Box<Term>) -> Kind, one: Term, other: Term) -> Term {
+    let at = one.at.start..other.at.end;
+    Term {
+        kind: join(Box::new(one), Box::new(other)),
+        at,
+    }
+}
+
+fn negated(term: Term) -> Term {
+    let at = term.at.clone();
+    Term {
+        kind: Kind::Not(Box::new(term)),
+        at,
+    }
+}
+
+/// Returns the type of a part, if its form shows it.
+fn type_of(term: &Term) -> Option<Type> {
+    match &term.kind {
+        Kind::Null | Kind::Field(_) | Kind::Case(..) => None,
+        Kind::Number(_) | Kind::Negate(_) | Kind::Arithmetic(..) => Some(Type::Number),
+        Kind::Text(_) | Kind::Concat(..) => Some(Type::Text),
+        Kind::Cast(_, Type::Integer) => Some(Type::Number),
+        Kind::Cast(_, ty) => Some(*ty),
+        Kind::Call(function, _) => function.returns,
+        _ => Some(Type::Condition),
+    }
+}
+
+/// Returns the regular expression of a pattern of `like`.
+fn like_as_regex(pattern: &str) -> String {
+    let mut regex = String::from("(?s)^");
+    for character in pattern.chars() {
+        match character {
+            '%' => regex.push_str(".*"),
+            '_' => regex.push('.'),
+            other => regex.push_str(&regex::escape(other.encode_utf8(&mut [0; 4]))),
+        }
+    }
+    regex + "$"
+}
