@@ -83,6 +83,8 @@ struct Computed(Vec<Assigned>);
 struct Assigned {
     name: String,
     value: Expression,
+    /// Where the field was in the last record.
+    index: usize,
     names: Extended,
 }
 
@@ -208,6 +210,7 @@ impl FromStr for Computed {
             computed.push(Assigned {
                 name,
                 value,
+                index: 0,
                 names: Extended::default(),
             });
         }
@@ -274,8 +277,9 @@ fn number_of(value: &Value) -> Option<Value> {
 impl Assigned {
     fn apply(&mut self, record: &mut Record) -> Result<(), MappingError> {
         let value = self.value.value(record)?;
-        if let Some(place) = record.value_mut(&self.name) {
-            *place = value;
+        if let Some((index, _)) = record.find(&self.name, self.index) {
+            self.index = index;
+            record.replace(index, value);
             return Ok(());
         }
         let Extended { before, after } = &mut self.names;

@@ -120,8 +120,9 @@ impl Record {
         &self.names
     }
 
-    pub(super) fn value_mut(&mut self, name: &str) -> Option<&mut Value> {
-        self.index(name).map(|index| &mut self.values[index])
+    /// Replaces the value of a field that [`find`](Self::find) has found.
+    pub(super) fn replace(&mut self, index: usize, value: Value) {
+        self.values[index] = value;
     }
 
     /// Adds a value; `names` are the names of the record and the new one.
@@ -293,7 +294,18 @@ impl Serialize for Record {
 
 /// Returns whether a serializer writes JSON.
 fn is_json<S>() -> bool {
-    std::any::type_name::<S>().contains("serde_json::ser::Serializer<")
+    thread_local! {
+        /// The name of the last serializer, and whether it writes JSON: the next value usually has the same.
+        static LAST: std::cell::Cell<(&'static str, bool)> = const { std::cell::Cell::new(("", false)) };
+    }
+    let name = std::any::type_name::<S>();
+    let (last, is_json) = LAST.get();
+    if std::ptr::eq(last, name) {
+        return is_json;
+    }
+    let is_json = name.contains("serde_json::ser::Serializer<");
+    LAST.set((name, is_json));
+    is_json
 }
 
 /// The name of the newtype as which a serializer gets the digits of a decimal.
@@ -301,10 +313,12 @@ pub(crate) const NUMBER: &str = "batch_items::Number";
 
 /// Writes a number: in JSON as it is. To other serializers it is a newtype around a text, as decimals are in serde.
 fn serialize_decimal<S: Serializer>(digits: &str, serializer: S) -> Result<S::Ok, S::Error> {
-    match serde_json::from_str::<&RawValue>(digits) {
-        Ok(number) if is_json::<S>() => number.serialize(serializer),
-        _ => serializer.serialize_newtype_struct(NUMBER, digits),
+    if is_json::<S>()
+        && let Ok(number) = serde_json::from_str::<&RawValue>(digits)
+    {
+        return number.serialize(serializer);
     }
+    serializer.serialize_newtype_struct(NUMBER, digits)
 }
 
 impl<'de> Deserialize<'de> for Value {

@@ -112,8 +112,13 @@ impl Number {
     }
 
     pub(super) fn multiply(self, other: Self) -> Option<Self> {
+        let mantissa = match (i64::try_from(self.mantissa), i64::try_from(other.mantissa)) {
+            // Never more than an `i128`, and faster.
+            (Ok(one), Ok(other)) => i128::from(one) * i128::from(other),
+            _ => self.mantissa.checked_mul(other.mantissa)?,
+        };
         Some(Self {
-            mantissa: self.mantissa.checked_mul(other.mantissa)?,
+            mantissa,
             scale: self.scale + other.scale,
         })
     }
@@ -219,13 +224,20 @@ fn power(exponent: u32) -> Option<i128> {
 
 impl fmt::Display for Number {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let digits = self.mantissa.unsigned_abs().to_string();
-        let sign = if self.mantissa < 0 { "-" } else { "" };
+        let mut buffer = itoa::Buffer::new();
+        let digits = buffer.format(self.mantissa.unsigned_abs());
+        if self.mantissa < 0 {
+            f.write_str("-")?;
+        }
         let scale = self.scale as usize;
         match digits.len().checked_sub(scale) {
-            _ if scale == 0 => write!(f, "{sign}{digits}"),
-            None | Some(0) => write!(f, "{sign}0.{digits:0>scale$}"),
-            Some(point) => write!(f, "{sign}{}.{}", &digits[..point], &digits[point..]),
+            _ if scale == 0 => f.write_str(digits),
+            None | Some(0) => write!(f, "0.{digits:0>scale$}"),
+            Some(point) => {
+                f.write_str(&digits[..point])?;
+                f.write_str(".")?;
+                f.write_str(&digits[point..])
+            }
         }
     }
 }
