@@ -354,6 +354,12 @@ pub fn date_of(pattern: &str, text: &str) -> Result<String, String> {
         Ok(example) => format!("expected a date such as `{example}`, not `{text}`"),
         Err(cause) => cause,
     };
+    let is_of_half_days = ["%I", "%l", "%-I"].iter().any(|hour| pattern.contains(hour));
+    if is_of_half_days && !pattern.contains("%p") && !pattern.contains("%P") {
+        return Err(format!(
+            "the pattern `{pattern}` has hours of half a day, and needs `%p`, or `%H` for those of a day"
+        ));
+    }
     let (iso, time) = moment(pattern, text).ok_or_else(wrong)?;
     // `%Y` would take `26` for the year 26.
     match formatted(pattern, time)?.eq_ignore_ascii_case(text) {

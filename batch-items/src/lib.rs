@@ -31,13 +31,13 @@
 //!
 //! | | |
 //! |---|---|
-//! | readers | `csvRecordReader`, `fixedWidthRecordReader`, `patternRecordReader`, `jsonlRecordReader`, `jsonArrayRecordReader`, `queryRecordReader` |
-//! | processor | [`recordProcessor`](record::RecordProcessor), which maps and filters |
+//! | readers | `csvRecordReader`, `fixedWidthRecordReader`, `patternRecordReader`, `jsonlRecordReader`, `jsonArrayRecordReader`, `xmlRecordReader`, `queryRecordReader` |
+//! | processors | [`recordProcessor`](record::RecordProcessor), which maps, filters and computes; [`recordLookupProcessor`](RecordLookupProcessor), which adds fields of other rows |
 //! | listener | [`recordRejects`](RejectListener), which writes skipped items to a file |
 //! | partitions | [`filePartitions`](FilePartitions), [`keyRangePartitions`](KeyRangePartitions) |
 //! | columnar files and sheets | in the crate `batch-columnar`: `parquetRecordReader`, `arrowRecordReader`, `xlsxRecordReader`, `recordParquetWriter` |
 //! | queues | in the crates `batch-kafka` and `batch-nats`: `kafkaRecordReader`, `recordKafkaWriter`, `kafkaPartitions`, `natsRecordReader`, `recordNatsWriter` |
-//! | writers | `recordTableWriter`, `recordCsvWriter`, `recordFixedWidthWriter`, `recordJsonlWriter`, `recordJsonArrayWriter` |
+//! | writers | `recordTableWriter`, `recordCsvWriter`, `recordFixedWidthWriter`, `recordJsonlWriter`, `recordJsonArrayWriter`, `recordXmlWriter` |
 //!
 //! Others take groups of records, such as an order with its lines, see [`RecordGroups`](compose::RecordGroups):
 //!
@@ -126,7 +126,7 @@ pub mod errors {
     pub use crate::table::{ConstraintViolation, TableError};
 }
 
-pub use lookup::{KeyLookup, Lookup, UnknownKey};
+pub use lookup::{KeyLookup, Lookup, RecordLookupProcessor, UnknownKey};
 pub use partitions::{FilePartitions, KeyRangePartitions};
 pub use rejects::{
     IfRejectsExist, RecordGroupRejectListener, RecordRejectListener, RejectFormat, RejectListener,

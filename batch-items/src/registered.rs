@@ -7,7 +7,8 @@ use crate::record::Record;
 use crate::{
     DelimitedItemReader, DelimitedItemWriter, FixedWidthItemReader, FixedWidthItemWriter,
     FlatteningItemWriter, GroupingItemReader, JsonArrayItemReader, JsonArrayItemWriter, JsonLinesItemReader,
-    JsonLinesItemWriter, PatternItemReader, QueryItemReader, TableItemWriter,
+    JsonLinesItemWriter, PatternItemReader, QueryItemReader, RecordLookupProcessor, TableItemWriter,
+    XmlItemReader, XmlItemWriter,
 };
 
 /// `csvRecordReader`: the rows of delimited files.
@@ -57,6 +58,22 @@ pub type JsonArrayRecordGroupReader = GroupingItemReader<JsonArrayRecordReader, 
 /// `queryRecordGroupReader`: the rows of a query, in groups.
 #[item_reader("queryRecordGroupReader")]
 pub type QueryRecordGroupReader = GroupingItemReader<QueryRecordReader, RecordGroups>;
+
+/// `xmlRecordReader`: the elements of XML files.
+#[item_reader("xmlRecordReader")]
+pub type XmlRecordReader = XmlItemReader<Record>;
+
+/// `recordLookupProcessor`: adds the fields of a row in a delimited file.
+#[item_processor("recordLookupProcessor")]
+pub type FileLookupProcessor = RecordLookupProcessor;
+
+/// `recordQueryLookupProcessor`: adds the fields of a row of a query.
+#[item_processor("recordQueryLookupProcessor")]
+pub type QueryLookupProcessor = RecordLookupProcessor<QueryRecordReader>;
+
+/// `recordXmlWriter`: elements of an XML file.
+#[item_writer("recordXmlWriter")]
+pub type RecordXmlWriter = XmlItemWriter<Record>;
 
 /// `recordCsvWriter`: rows of delimited files.
 #[item_writer("recordCsvWriter")]

@@ -83,8 +83,8 @@ impl GroupRule<Record> for RecordGroups {
                 let mut is_same = previous.is_some();
                 for key in keys {
                     let value = key.value(record)?;
-                    is_same =
-                        is_same && previous.map(|previous| key.value(previous)).transpose()? == Some(value);
+                    let before = previous.map(|previous| key.value(previous)).transpose()?;
+                    is_same &= before.is_some_and(|before| before.is_same(&value));
                 }
                 Ok(if is_same {
                     GroupPart::Detail

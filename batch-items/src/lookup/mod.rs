@@ -1,6 +1,7 @@
 //! Look-ups: rows of files, tables and queries, by key.
 
 mod by_key;
+mod records;
 
 use std::borrow::Borrow;
 use std::collections::HashMap;
@@ -21,6 +22,7 @@ use crate::record::{Record, key_of, value_of};
 use crate::rows::lacking;
 
 pub use self::by_key::KeyLookup;
+pub use self::records::RecordLookupProcessor;
 
 /// The rows of a reader by their key, such as accounts by their number: a field of a processor, with a prefix for its properties.
 ///
@@ -200,38 +202,14 @@ where
     }
 
     fn load(&self, source: &mut R) -> Result<Loaded<K, V>, BatchError> {
-        let wrong = |error: BatchError| match error.is_configuration_error() {
-            true => error,
-            false => ConfigurationError::new(format!("cannot load a look-up: {}", error.chain())).into(),
-        };
-        source.open(None).map_err(wrong)?;
-        let mut loaded = Loaded {
-            of: "the look-up".to_owned(),
-            rows: HashMap::new(),
-        };
-        let mut number = 0_u64;
-        while let Some(record) = source.read().map_err(wrong)? {
-            number += 1;
+        let mut rows = HashMap::new();
+        let of = read_rows(source, self.if_empty, |record, number| {
             if number == 1 {
-                check_columns::<V>(&record)
-                    .map_err(|cause| ConfigurationError::new(format!("cannot load a look-up: {cause}")))?;
+                check_columns::<V>(&record)?;
             }
-            self.add(&record, &mut loaded.rows).map_err(|cause| {
-                let place = source.place().unwrap_or_else(|| format!("row {number}"));
-                ConfigurationError::new(format!("cannot load a look-up: {place}: {cause}"))
-            })?;
-            if let Some(origin) = source.origin().filter(|_| number == 1) {
-                loaded.of = format!("`{}`", origin.resource);
-            }
-        }
-        source.close();
-        match (number, self.if_empty) {
-            (0, IfEmpty::Fail) => Err(ConfigurationError::new(
-                "cannot load a look-up: it has no rows; set `if.empty` to `accept` if that is not an error",
-            )
-            .into()),
-            _ => Ok(loaded),
-        }
+            self.add(&record, &mut rows)
+        })?;
+        Ok(Loaded { of, rows })
     }
 
     /// Adds a row. Fails with the cause.
@@ -246,5 +224,37 @@ where
             }
             Entry::Occupied(row) => Err(format!("an earlier row has the key {:?}, too", row.key())),
         }
+    }
+}
+
+/// Passes each row of a reader, with its number, to `add`, which fails with a cause. Returns the name of the source.
+fn read_rows<R: ReadItems<Item = Record>>(
+    source: &mut R,
+    if_empty: IfEmpty,
+    mut add: impl FnMut(Record, u64) -> Result<(), String>,
+) -> Result<String, BatchError> {
+    let wrong = |error: BatchError| match error.is_configuration_error() {
+        true => error,
+        false => ConfigurationError::new(format!("cannot load a look-up: {}", error.chain())).into(),
+    };
+    source.open(None).map_err(wrong)?;
+    let (mut of, mut number) = ("the look-up".to_owned(), 0_u64);
+    while let Some(record) = source.read().map_err(wrong)? {
+        number += 1;
+        if let Err(cause) = add(record, number) {
+            let place = source.place().unwrap_or_else(|| format!("row {number}"));
+            return Err(ConfigurationError::new(format!("cannot load a look-up: {place}: {cause}")).into());
+        }
+        if let Some(origin) = source.origin().filter(|_| number == 1) {
+            of = format!("`{}`", origin.resource);
+        }
+    }
+    source.close();
+    match (number, if_empty) {
+        (0, IfEmpty::Fail) => Err(ConfigurationError::new(
+            "cannot load a look-up: it has no rows; set `if.empty` to `accept` if that is not an error",
+        )
+        .into()),
+        _ => Ok(of),
     }
 }

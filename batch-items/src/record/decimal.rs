@@ -70,7 +70,7 @@ impl PartialOrd for Decimal {
 
 /// Compares two numbers exactly; `None` if a text is not one.
 pub(super) fn compare(one: &str, other: &str) -> Option<Ordering> {
-    Some(Decimal::parse(one.trim())?.cmp(&Decimal::parse(other.trim())?))
+    Some(Decimal::parse(one.trim_ascii())?.cmp(&Decimal::parse(other.trim_ascii())?))
 }
 
 /// Returns a text that two equal numbers have in common; `None` if the text is not a number.
@@ -112,6 +112,25 @@ pub fn unscaled(text: &str, precision: u8, scale: i8) -> Option<i128> {
     digits.extend(number.digits.iter().map(|digit| char::from(*digit)));
     digits.extend(std::iter::repeat_n('0', length - number.digits.len()));
     digits.parse().ok()
+}
+
+/// Returns a number in the form that JSON has for it, with all its digits: `7.50` for `+007.50`. `None` if the text is not a number.
+pub(super) fn plain(text: &str) -> Option<String> {
+    Decimal::parse(text)?;
+    let (sign, unsigned) = match text.as_bytes() {
+        [b'-', ..] => ("-", &text[1..]),
+        [b'+', ..] => ("", &text[1..]),
+        _ => ("", text),
+    };
+    let end = unsigned.find(['e', 'E']).unwrap_or(unsigned.len());
+    let (mantissa, power) = unsigned.split_at(end);
+    let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
+    let whole = match whole.trim_start_matches('0') {
+        "" => "0",
+        digits => digits,
+    };
+    let point = if fraction.is_empty() { "" } else { "." };
+    Some(format!("{sign}{whole}{point}{fraction}{power}"))
 }
 
 /// Returns whether a text is a decimal number. `NaN` and `inf`, which parse as floats, are not.

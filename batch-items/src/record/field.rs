@@ -16,11 +16,10 @@ pub(super) struct Field {
 }
 
 impl Field {
-    pub(super) fn named(text: &str) -> Self {
-        let name = text.strip_suffix('?');
+    pub(super) fn new(name: String, may_lack: bool) -> Self {
         Self {
-            name: name.unwrap_or(text).to_owned(),
-            may_lack: name.is_some(),
+            name,
+            may_lack,
             last: AtomicUsize::new(0),
         }
     }

@@ -7,6 +7,10 @@ use std::sync::LazyLock;
 use serde::de::{self, Deserialize, DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_json::value::RawValue;
 
+/// Precedes blanks that are the whole text of an XML element: `quick-xml` takes blanks alone for indentation. No XML contains this
+/// character.
+pub(crate) const BLANKS_FOLLOW: &str = "\u{ffff}blanks\u{ffff}";
+
 /// The name that a value gives to ask a deserializer for the text as it is: a row of text, where `007` is not the number 7, and JSON, whose
 /// numbers may have more digits than a float. [`RawValue`] gives the same name.
 pub(super) static AS_IT_IS: LazyLock<&'static str> = LazyLock::new(|| {
@@ -138,7 +142,7 @@ impl<'de> Visitor<'de> for Nested<'_> {
     }
 
     fn visit_str<E>(mut self, value: &str) -> Result<(), E> {
-        self.push_text(value);
+        self.push_text(value.strip_prefix(BLANKS_FOLLOW).unwrap_or(value));
         Ok(())
     }
 

@@ -8,9 +8,9 @@ use batch_runtime::prelude::*;
 
 use super::constants::constants;
 use super::decimal;
-use super::expression::{Condition, Expression, assignments};
+use super::expression::{Condition, Expression, assignments, field};
 use super::field::{Field, MappingError};
-use super::value::{Record, Value};
+use super::value::{ExtendedNames, Record, Value};
 use crate::formats;
 
 /// Maps and filters records by properties; registered as `recordProcessor`.
@@ -66,7 +66,7 @@ pub struct RecordProcessor {
 }
 
 /// `new=old`, or a name that stays.
-pub(super) struct Renamed {
+pub(crate) struct Renamed {
     pub(super) name: String,
     pub(super) from: Field,
 }
@@ -85,14 +85,7 @@ struct Assigned {
     value: Expression,
     /// Where the field was in the last record.
     index: usize,
-    names: Extended,
-}
-
-/// The names of records before and after a field is added, which records share.
-#[derive(Default)]
-struct Extended {
-    before: Arc<Vec<String>>,
-    after: Arc<Vec<String>>,
+    names: ExtendedNames,
 }
 
 /// The names of the result of `fields`, and the records that have them.
@@ -105,7 +98,23 @@ struct Selection {
 }
 
 /// A list of distinct names: of two equal ones, one value would replace the other.
-struct Distinct<T>(Vec<T>);
+pub(crate) struct Distinct<T>(Vec<T>);
+
+impl Distinct<Renamed> {
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    pub(crate) fn names(&self) -> impl Iterator<Item = &str> {
+        self.0.iter().map(|field| field.name.as_str())
+    }
+
+    /// Returns the values that a record has.
+    pub(crate) fn of(&self, record: &Record) -> Result<Vec<Value>, MappingError> {
+        let values = self.0.iter().map(|field| field.from.of(record).cloned());
+        values.collect()
+    }
+}
 
 impl<T: FromStr<Err = String> + Named> FromStr for Distinct<T> {
     type Err = String;
@@ -189,15 +198,27 @@ impl FromStr for Renamed {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let (name, from) = text
-            .split_once('=')
-            .unwrap_or((text.trim_end().trim_end_matches('?'), text));
-        let (name, from) = (name.trim().to_owned(), Field::named(from.trim()));
+        let (name, from) = split_name(text).unwrap_or((text, text));
+        let (name, from) = (field(name)?.name, field(from)?);
         if name.is_empty() || from.name.is_empty() {
             return Err("expected the name of a field, or `new=old`".to_owned());
         }
         Ok(Self { name, from })
     }
+}
+
+/// Splits at the first `=` that is not in quotes.
+fn split_name(text: &str) -> Option<(&str, &str)> {
+    let mut quote = None;
+    let at = text.find(|character| {
+        match quote {
+            Some(open) if open == character => quote = None,
+            None if "\"`".contains(character) => quote = Some(character),
+            _ => {}
+        }
+        quote.is_none() && character == '='
+    })?;
+    Some((&text[..at], &text[at + 1..]))
 }
 
 impl FromStr for Computed {
@@ -211,7 +232,7 @@ impl FromStr for Computed {
                 name,
                 value,
                 index: 0,
-                names: Extended::default(),
+                names: ExtendedNames::default(),
             });
         }
         Ok(Self(computed))
@@ -222,9 +243,9 @@ impl FromStr for Typed {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let (name, ty) = text.split_once('=').ok_or("expected `name=type`")?;
+        let (name, ty) = split_name(text).ok_or("expected `name=type`")?;
         Ok(Self {
-            field: Field::named(name.trim()),
+            field: field(name)?,
             ty: ty.trim().parse()?,
         })
     }
@@ -239,11 +260,21 @@ impl Type {
                 .map_or_else(|| Cow::Owned(value.to_string()), Cow::Borrowed)
         };
         let (converted, expected) = match self {
-            Self::Int => (value.as_i64().map(Value::Int), "an integer"),
+            Self::Int => {
+                let integer = value
+                    .as_i64()
+                    .or_else(|| decimal::integer(value.as_str()?.trim_ascii()));
+                (integer.map(Value::Int), "an integer")
+            }
             Self::Float => (value.as_f64().map(Value::Float), "a number"),
             Self::Decimal => (number_of(value), "a number"),
             Self::Comma => (
-                formats::point_of_comma(&shown()).ok().map(Value::Decimal),
+                match value {
+                    Value::Text(text) => formats::point_of_comma(text)
+                        .ok()
+                        .and_then(|text| decimal::plain(&text).map(Value::Decimal)),
+                    _ => number_of(value),
+                },
                 "a number such as `1.234,56`",
             ),
             Self::Bool(yes, no) => {
@@ -269,7 +300,7 @@ impl Type {
 fn number_of(value: &Value) -> Option<Value> {
     match value {
         Value::Int(_) | Value::Float(_) | Value::Decimal(_) => Some(value.clone()),
-        Value::Text(text) if decimal::is_number(text.trim()) => Some(Value::Decimal(text.trim().to_owned())),
+        Value::Text(text) => decimal::plain(text.trim_ascii()).map(Value::Decimal),
         _ => None,
     }
 }
@@ -282,13 +313,10 @@ impl Assigned {
             record.replace(index, value);
             return Ok(());
         }
-        let Extended { before, after } = &mut self.names;
-        if !Arc::ptr_eq(before, record.names()) {
-            let mut names = (**record.names()).clone();
-            names.push(self.name.clone());
-            (*before, *after) = (Arc::clone(record.names()), Arc::new(names));
+        let names = self.names.after(record, std::slice::from_ref(&self.name));
+        if let Ok(names) = names {
+            record.extend(names, [value]);
         }
-        record.append(after, value);
         Ok(())
     }
 }
@@ -307,8 +335,15 @@ impl Selection {
             add(name, from)?;
         }
         for Assigned { name, .. } in computed {
-            if fields.iter().all(|field| field.name != *name) {
-                add(name, &Field::named(name))?;
+            let same = fields.iter().find(|field| field.name == *name);
+            if let Some(Renamed { from, .. }) = same.filter(|field| field.from.name != *name) {
+                return Err(MappingError::new(format!(
+                    "`set` computes the field `{name}`, which `fields` would replace by `{}`; rename one",
+                    from.name
+                )));
+            }
+            if same.is_none() {
+                add(name, &Field::new(name.clone(), false))?;
             }
         }
         for at in 1..sources.len() {

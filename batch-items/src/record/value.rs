@@ -1,5 +1,6 @@
 //! Records: names and values.
 
+use std::cmp::Ordering;
 use std::collections::HashSet;
 use std::fmt;
 use std::sync::Arc;
@@ -125,10 +126,10 @@ impl Record {
         self.values[index] = value;
     }
 
-    /// Adds a value; `names` are the names of the record and the new one.
-    pub(super) fn append(&mut self, names: &Arc<Vec<String>>, value: Value) {
+    /// Adds values; `names` are the names of the record and the new ones.
+    pub(crate) fn extend(&mut self, names: &Arc<Vec<String>>, values: impl IntoIterator<Item = Value>) {
         self.names = Arc::clone(names);
-        self.values.push(value);
+        self.values.extend(values);
     }
 
     pub(super) fn into_values(self) -> Vec<Value> {
@@ -162,6 +163,31 @@ impl Record {
     }
 }
 
+/// The names of records before and after fields are added: records of a file share both.
+#[derive(Default)]
+pub(crate) struct ExtendedNames {
+    before: Arc<Vec<String>>,
+    after: Arc<Vec<String>>,
+}
+
+impl ExtendedNames {
+    /// Returns the names of a record with new ones after them. Fails with one that the record has already.
+    pub(crate) fn after<'n>(
+        &mut self,
+        record: &Record,
+        added: &'n [String],
+    ) -> Result<&Arc<Vec<String>>, &'n str> {
+        if !Arc::ptr_eq(&self.before, &record.names) {
+            if let Some(name) = added.iter().find(|name| record.names.contains(name)) {
+                return Err(name);
+            }
+            self.before = Arc::clone(&record.names);
+            self.after = Arc::new(record.names.iter().chain(added).cloned().collect());
+        }
+        Ok(&self.after)
+    }
+}
+
 impl fmt::Display for Record {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (index, (name, value)) in self.iter().enumerate() {
@@ -176,6 +202,15 @@ impl Value {
     /// Returns whether there is no value.
     pub fn is_null(&self) -> bool {
         *self == Self::Null
+    }
+
+    /// Returns whether two values are equal: numbers of any type by their value.
+    pub(crate) fn is_same(&self, other: &Self) -> bool {
+        let is_number = |value: &Self| matches!(value, Self::Int(_) | Self::Float(_) | Self::Decimal(_));
+        self == other
+            || (is_number(self)
+                && is_number(other)
+                && decimal::compare(&self.to_string(), &other.to_string()).is_some_and(Ordering::is_eq))
     }
 
     /// Returns a text as it is, or the digits of a decimal, and nothing for other values.

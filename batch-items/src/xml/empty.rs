@@ -1,6 +1,9 @@
 //! Elements without content.
 
+use std::borrow::Cow;
+
 use super::markup::{Kind, Markup};
+use crate::record::BLANKS_FOLLOW;
 
 /// Returns the text of an element without the empty elements of a name in it, those that have no content but comments and, unless
 /// `with_attributes`, no attributes; `None` if there are none.
@@ -26,6 +29,77 @@ pub(super) fn without_empty(text: &str, name: &str, with_attributes: bool) -> Op
     }
     left.push_str(rest);
     removed.then_some(left)
+}
+
+/// Marks blanks that are the whole content of an inner element, so that the parser does not take them for the indentation of elements.
+pub(super) fn with_blanks(text: &str) -> Cow<'_, str> {
+    if !memchr::memmem::find_iter(text.as_bytes(), "</").any(|end| may_be_blank(&text[..end])) {
+        return Cow::Borrowed(text);
+    }
+    let (mut marked, mut rest, mut is_inner) = (String::with_capacity(text.len() + 16), text, false);
+    while let Some(start) = rest.find('<') {
+        let mut markup = Markup::new();
+        let end = markup
+            .end_in(&rest.as_bytes()[start..])
+            .map_or(rest.len(), |length| start + length);
+        let (before, after) = rest.split_at(end);
+        marked.push_str(before);
+        if is_inner && markup.kind() == Kind::Start && is_blank_content(after) {
+            marked.push_str(BLANKS_FOLLOW);
+        }
+        (rest, is_inner) = (after, true);
+    }
+    marked.push_str(rest);
+    Cow::Owned(marked)
+}
+
+/// Returns whether a text before an end tag may be an element whose content is blank: a fast test that most elements do not pass.
+fn may_be_blank(text: &str) -> bool {
+    let tag = text.trim_ascii_end();
+    let is_tag = || {
+        let start = tag.rfind('<').map_or("", |start| &tag[start..]);
+        tag.ends_with('>') && !tag.ends_with("/>") && !start.starts_with("</")
+    };
+    [";", "]]>", "-->", "?>"].iter().any(|end| tag.ends_with(end)) || (tag.len() < text.len() && is_tag())
+}
+
+/// Returns whether blanks, in any form that XML has for them, are all that precedes the next end tag.
+fn is_blank_content(mut rest: &str) -> bool {
+    let mut has_blanks = false;
+    loop {
+        let content = rest.trim_start_matches([' ', '\t', '\r', '\n']);
+        has_blanks |= content.len() < rest.len();
+        rest = content;
+        if rest.starts_with("</") {
+            return has_blanks;
+        }
+        let (is_blank, length) = if let Some((text, length)) = between(rest, "<![CDATA[", "]]>") {
+            has_blanks |= !text.is_empty();
+            (text.trim().is_empty(), length)
+        } else if let Some((reference, length)) = between(rest, "&#", ";") {
+            let number = match reference.strip_prefix('x') {
+                Some(digits) => u32::from_str_radix(digits, 16),
+                None => reference.parse(),
+            };
+            has_blanks = true;
+            let is_blank = |code| char::from_u32(code).is_some_and(char::is_whitespace);
+            (number.is_ok_and(is_blank), length)
+        } else if let Some((_, length)) = between(rest, "<!--", "-->").or_else(|| between(rest, "<?", "?>")) {
+            (true, length)
+        } else {
+            return false;
+        };
+        if !is_blank {
+            return false;
+        }
+        rest = &rest[length..];
+    }
+}
+
+/// Returns the text between two marks at the beginning, and the length with both.
+fn between<'t>(rest: &'t str, start: &str, end: &str) -> Option<(&'t str, usize)> {
+    let (content, after) = rest.strip_prefix(start)?.split_once(end)?;
+    Some((content, rest.len() - after.len()))
 }
 
 fn has_attributes(markup: &Markup, tag: &str) -> bool {
@@ -95,6 +169,33 @@ mod tests {
             "</a>",
         ] {
             check(kept, None);
+        }
+    }
+
+    // Spec: ITEM-VALUE-02
+    #[test]
+    fn blanks_that_are_the_whole_content_are_kept() {
+        let check = |text: &str, expected: &str| {
+            assert_eq!(with_blanks(text).replace(BLANKS_FOLLOW, "+"), expected, "{text}")
+        };
+        check("<r><a> </a></r>", "<r><a>+ </a></r>");
+        check("<r>\n <a b='>'>\n\t</a>\n</r>", "<r>\n <a b='>'>+\n\t</a>\n</r>");
+        check("<r><c><a> </a> </c></r>", "<r><c><a>+ </a> </c></r>");
+        check("<r><a>&#13;&#xA;</a></r>", "<r><a>+&#13;&#xA;</a></r>");
+        check(
+            "<r><a><!-- c --><![CDATA[ ]]></a></r>",
+            "<r><a>+<!-- c --><![CDATA[ ]]></a></r>",
+        );
+        for kept in [
+            "<r><a>&#65;</a><b>&amp;</b><c><![CDATA[]]></c><d><!----></d></r>",
+            "<r> </r>",
+            "<r>\n  <a>x</a>\n  <b/>\n</r>",
+            "<r><a> x </a></r>",
+            "<r><![CDATA[<a> </a>]]></r>",
+            "<r><!-- c --> </r>",
+            "<r><a><b/> </a></r>",
+        ] {
+            check(kept, kept);
         }
     }
 }

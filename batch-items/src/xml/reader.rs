@@ -11,7 +11,7 @@ use quick_xml::de::Deserializer;
 use serde::de::DeserializeOwned;
 use serde_path_to_error::Segment;
 
-use super::empty::without_empty;
+use super::empty::{with_blanks, without_empty};
 use super::markup::{Kind, Markup};
 use super::name::ElementName;
 use crate::added::{Added, from_record, from_record_with_path};
@@ -40,7 +40,7 @@ use crate::rows::fields_of;
 /// searched, because that would cost time for each element. With `#[serde(deny_unknown_fields)]`, an unknown child is a [`RecordError`].
 ///
 /// In a [`Record`](crate::Record), elements in elements are an object of JSON. Two elements of one name at the same place, and text with
-/// elements in it, are a [`RecordError`], and blanks alone are no text.
+/// elements in it, are a [`RecordError`].
 ///
 /// An element that is not an item is a [`RecordError`]. A file is a [`ResourceError`](crate::ResourceError) if it ends too early, or if its
 /// start and end tags differ in number; outside of items, their names are not compared. So is a file with a document type declaration,
@@ -81,6 +81,7 @@ pub type XmlItemReader<T> = FileItemReader<Xml, T>;
 /// The format of a reader of XML elements.
 #[derive(BatchArtifact)]
 pub struct Xml {
+    /// The name of the elements that are items, at any depth.
     #[batch_property(name = "element")]
     element: ElementName,
 }
@@ -419,6 +420,11 @@ impl<T: DeserializeOwned> Items<T> for Fragments {
         let added = self.source.added(self.start.line, self.record, &self.text);
         self.check_inner::<T>()?;
         let text = with_nil(&self.text);
+        // A struct has declared fields, a record has what is there.
+        let text = match fields_of::<T>() {
+            None => Cow::Owned(with_blanks(&text).into_owned()),
+            Some(_) => text,
+        };
         match from_record(&mut Deserializer::from_str(&text), &added) {
             Ok(item) => Ok(item),
             Err(_) => from_text(&text, &added).map_err(|cause| self.bad(cause)),

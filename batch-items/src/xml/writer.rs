@@ -55,8 +55,10 @@ pub type XmlItemWriter<T, F = ()> = FileItemWriter<XmlOutput, T, F>;
 pub struct XmlOutput {
     #[batch_artifact]
     text: TextOutput,
+    /// The name of the element of an item.
     #[batch_property(name = "element")]
     element: ElementName,
+    /// The name of the element around them; attributes may follow it.
     #[batch_property(name = "root", value = "items")]
     root: RootTag,
 }

@@ -167,3 +167,84 @@ fn a_group_has_equal_keys_of_any_expression() {
     assert_eq!(ended.reads, 3, "groups");
     assert_eq!(stage.read("out").lines().count(), 4);
 }
+
+/// Spec: ITEM-FORMAT-02, ITEM-VALUE-02
+#[test]
+fn numbers_are_written_as_numbers_whatever_their_form() {
+    check(
+        "types=a=decimal, b=comma, c=int",
+        "a;b;c\n+5;+0,10;16.0\n007;007,5;007\n.5;1.234.567,8;-0\n5.;-12;5e1\n",
+        "{\"a\":5,\"b\":0.10,\"c\":16}\n{\"a\":7,\"b\":7.5,\"c\":7}\n{\"a\":0.5,\"b\":1234567.8,\"c\":0}\n\
+         {\"a\":5,\"b\":-12,\"c\":50}\n",
+    );
+    let files = "resource@reader=${dir}/in.jsonl\noutput@writer=${dir}/out";
+    let stage = Stage::new(
+        "reader=\"jsonlRecordReader\" processor=\"recordProcessor\" writer=\"recordJsonlWriter\"",
+        &format!("{files}\ntypes=a=comma\nset=b=from_comma(a), big=large * 1"),
+    );
+    stage.write(
+        "in.jsonl",
+        "{\"a\":1.234,\"large\":1e20}\n{\"a\":\"1.234\",\"large\":1}\n",
+    );
+    stage.completes();
+    assert_eq!(
+        stage.read("out"),
+        "{\"a\":1.234,\"large\":1e+20,\"b\":1.234,\"big\":100000000000000000000}\n{\"a\":1234,\"large\":1,\"b\":1234,\"big\":1}\n"
+    );
+}
+
+/// Spec: EXPR-01, ITEM-VALUE-01
+#[test]
+fn names_with_other_characters_are_in_quotes() {
+    check(
+        "types=\"order no\"=int, order no2=int, \"paid?\"=bool(J/N)\nset=next=\"order no\" + 1\nfields=no=\"order no\", \"paid?\", none?",
+        "order no;order no2;paid?\n7;8;J\n",
+        "{\"no\":7,\"paid?\":true,\"none\":null,\"next\":8}\n",
+    );
+}
+
+/// A record with a number of any size is an error of the record, not of the job.
+///
+/// Spec: EXPR-02, EXPR-03
+#[test]
+fn numbers_that_are_too_long_are_errors_of_their_records() {
+    let chunk = "reader=\"jsonlRecordReader\" processor=\"recordProcessor\" writer=\"recordJsonlWriter\" skip-limit=\"9\"";
+    let stage = Stage::with_children(
+        chunk,
+        "resource@reader=${dir}/in.jsonl\noutput@writer=${dir}/out\nset=b=a * a",
+        "<skippable-exception-classes><include class=\"MappingError\"/></skippable-exception-classes>",
+    );
+    let large = "9".repeat(30);
+    stage.write(
+        "in.jsonl",
+        format!(
+            "{{\"a\":1e-70000}}\n{{\"a\":1e-2147483648}}\n{{\"a\":{large}}}\n{{\"a\":1e300}}\n{{\"a\":0.1}}\n"
+        ),
+    );
+    let ended = stage.completes();
+    assert_eq!((ended.reads, ended.skips, ended.writes), (5, 4, 1), "{ended:?}");
+    assert_eq!(stage.read("out"), "{\"a\":0.1,\"b\":0.01}\n");
+}
+
+/// Spec: EXPR-05
+#[test]
+fn a_computed_field_is_not_replaced_by_another_one() {
+    let message = stage("set=x=1\nfields=id, x=a", "id;a\n1;7\n").fails();
+    assert!(
+        message.contains("`set` computes the field `x`, which `fields` would replace by `a`"),
+        "{message}"
+    );
+}
+
+/// Spec: EXPR-01
+#[test]
+fn equal_numbers_are_one_key() {
+    for (rule, groups) in [("k", 2), ("k * 1.50", 2), ("k > 0", 1)] {
+        let stage = Stage::new(
+            "reader=\"jsonlRecordGroupReader\" processor=\"recordGroupProcessor\" writer=\"recordGroupJsonlWriter\"",
+            &format!("resource@reader=${{dir}}/in\noutput@writer=${{dir}}/out\ngroup=key {rule}"),
+        );
+        stage.write("in", "{\"k\":1}\n{\"k\":1.0}\n{\"k\":2}\n");
+        assert_eq!(stage.completes().reads, groups, "{rule}");
+    }
+}

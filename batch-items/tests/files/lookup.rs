@@ -228,3 +228,95 @@ fn a_look_up_confuses_no_columns_and_no_keys() {
     );
     assert_eq!(stage.read("out.csv"), "id,account,owner\n2,7,Ada\n");
 }
+
+fn of_records(processor: &str, properties: &str) -> Stage {
+    let stage = stage(
+        processor,
+        &format!("lookup.key=account\n{properties}").replace("FILE", "lookup.resource=${dir}/accounts.csv"),
+    );
+    stage.write("accounts.csv", "account,owner,rate\n7,Ada,0.10\n8,Grace,0.25\n");
+    stage
+}
+
+/// Spec: ITEM-LOOKUP-03
+#[test]
+fn records_get_the_fields_of_a_row() {
+    let written = |processor: &str, properties: &str| {
+        let stage = of_records(processor, properties);
+        stage.execute(
+            "CREATE TABLE account (account INTEGER, owner TEXT, rate TEXT); INSERT INTO account VALUES (7, 'Ada', '0.10'), (8, 'Grace', '0.25')",
+        );
+        let ended = stage.completes();
+        (stage.read("out.csv"), ended.skips)
+    };
+    let rows = "id,account,owner,rate\n1,7,Ada,0.10\n2,8,Grace,0.25\n3,7,Ada,0.10\n5,8,Grace,0.25\n";
+    assert_eq!(written("recordLookupProcessor", "FILE"), (rows.to_owned(), 1));
+    let of_table = "lookup.query=SELECT * FROM account";
+    assert_eq!(
+        written("recordQueryLookupProcessor", of_table),
+        (rows.to_owned(), 1)
+    );
+    assert_eq!(
+        written(
+            "recordLookupProcessor",
+            "FILE\nif.unknown=null\nlookup.fields=name=owner\nkey=replace(account, '9', '7')\nset=known=name is not null\nfields=id, name"
+        ),
+        (
+            "id,name,known\n1,Ada,true\n2,Grace,true\n3,Ada,true\n4,Ada,true\n5,Grace,true\n".to_owned(),
+            0
+        )
+    );
+    assert_eq!(
+        written(
+            "recordLookupProcessor",
+            "FILE\nif.unknown=null\nlookup.fields=owner\nwhere=owner is null"
+        ),
+        ("id,account,owner\n4,9,\n".to_owned(), 0)
+    );
+}
+
+/// Spec: ITEM-LOOKUP-03
+#[test]
+fn a_look_up_of_records_that_is_wrong_fails_the_step() {
+    let fails = |properties: &str, accounts: &str| {
+        let stage = of_records("recordLookupProcessor", properties);
+        stage.write("accounts.csv", accounts);
+        stage.fails()
+    };
+    for (properties, accounts, expected) in [
+        (
+            "FILE",
+            "account,owner\n7,Ada\n7,Grace\n",
+            "an earlier row has the key \"7\", too",
+        ),
+        (
+            "FILE",
+            "account,owner\n,Ada\n",
+            "the column `account` of the key is empty",
+        ),
+        (
+            "FILE",
+            "number,owner\n7,Ada\n",
+            "there is no column `account`, which `lookup.key` names",
+        ),
+        ("FILE", "account,owner\n", "it has no rows; set `if.empty`"),
+        (
+            "FILE\nlookup.if.empty=accept",
+            "account,owner\n",
+            "without rows, `lookup.fields` has to name",
+        ),
+        (
+            "FILE\nkey=id, account",
+            "account,owner\n7,Ada\n",
+            "`key` has 2 parts, and `lookup.key` has 1",
+        ),
+        (
+            "FILE\nlookup.fields=name",
+            "account,owner\n7,Ada\n",
+            "the record has no field `name`",
+        ),
+    ] {
+        let message = fails(properties, accounts);
+        assert!(message.contains(expected), "{properties}: {message}");
+    }
+}

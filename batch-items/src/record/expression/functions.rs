@@ -7,7 +7,7 @@ use jiff::{Span, Unit};
 use sha2::{Digest, Sha256};
 
 use super::number::{HalfTo, Number};
-use super::term::{Called, Function, Operand, Scope, Term, Type};
+use super::term::{Called, EQUAL, Function, Operand, Scope, Term, Type};
 use crate::formats;
 use crate::record::field::MappingError;
 
@@ -77,11 +77,10 @@ fn coalesce<'r>(scope: &Scope<'r>, arguments: &'r [Term]) -> Called<'r> {
 
 /// Returns null if two values are equal, else the first one.
 fn nullif<'r>(scope: &Scope<'r>, arguments: &'r [Term]) -> Called<'r> {
-    let found = scope.evaluate(&arguments[0])?;
-    if !found.is_null() && scope.are_equal(&arguments[0], &arguments[1])? {
-        return Ok(Operand::Null);
-    }
-    Ok(found)
+    let (found, null) = (scope.evaluate(&arguments[0])?, scope.evaluate(&arguments[1])?);
+    let is_equal =
+        !found.is_null() && scope.compare(EQUAL, (&arguments[0], &found), (&arguments[1], &null))?;
+    Ok(if is_equal { Operand::Null } else { found })
 }
 
 fn lower<'r>(scope: &Scope<'r>, arguments: &'r [Term]) -> Called<'r> {
@@ -128,10 +127,12 @@ fn replace<'r>(scope: &Scope<'r>, arguments: &'r [Term]) -> Called<'r> {
         scope.text(&arguments[1])?,
         scope.text(&arguments[2])?,
     );
-    match from.is_empty() {
-        true => text(source),
-        false => text(source.replace(&*from, &to)),
+    if from.is_empty() {
+        return text(source);
     }
+    let longer = source.matches(&*from).count().saturating_mul(to.len());
+    scope.check_length(source.len().saturating_add(longer), &arguments[0])?;
+    text(source.replace(&*from, &to))
 }
 
 /// `lpad(text, length[, fill])`: a longer text is an error, not cut.
@@ -192,10 +193,18 @@ fn ceil<'r>(scope: &Scope<'r>, arguments: &'r [Term]) -> Called<'r> {
     Ok(Operand::Number(number.negated().floor().negated()))
 }
 
-/// Returns the number that a text has with a decimal comma: `from_comma('1.234,56')`.
+/// Returns the number that a text has with a decimal comma: `from_comma('1.234,56')`. A number is as it is.
 fn from_comma<'r>(scope: &Scope<'r>, arguments: &'r [Term]) -> Called<'r> {
-    let source = scope.text(&arguments[0])?;
-    let number = formats::point_of_comma(&source).map_err(|cause| fault(scope, &arguments[0], &cause))?;
+    let value = scope.evaluate(&arguments[0])?;
+    if value.is_null() {
+        return Err(scope.mismatch(&arguments[0], &value, Type::Number));
+    }
+    let number = match value.is_number() {
+        true => value.into_text(),
+        false => formats::point_of_comma(&value.into_text())
+            .map_err(|cause| fault(scope, &arguments[0], &cause))?
+            .into(),
+    };
     match Number::parse(&number) {
         Some(number) => Ok(Operand::Number(number)),
         None => Err(scope.too_long(&arguments[0])),

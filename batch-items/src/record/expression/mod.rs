@@ -15,7 +15,7 @@ use std::str::FromStr;
 
 use self::parse::Parser;
 use self::term::{Scope, Term, Type};
-use super::field::MappingError;
+use super::field::{Field, MappingError};
 use super::value::{Record, Value};
 
 /// An expression: `round(amount * 1.19, 2)`.
@@ -38,6 +38,16 @@ impl Expression {
         scope.evaluate(&self.term).map(term::Operand::into_value)
     }
 
+    /// Returns the expression of a field.
+    pub(crate) fn field(name: &str) -> Self {
+        let kind = term::Kind::Field(Field::new(name.to_owned(), false));
+        let (at, depth) = (0..name.len(), kind.depth());
+        Self {
+            source: name.to_owned(),
+            term: Term { kind, at, depth },
+        }
+    }
+
     /// Returns the text of the expression.
     pub(crate) fn text(&self) -> &str {
         &self.source[self.term.at.clone()]
@@ -57,7 +67,7 @@ impl Condition {
         let Some(Expression { source, term }) = &self.0 else {
             return Ok(true);
         };
-        Scope { record, source }.holds(term)
+        Scope { record, source }.condition(term)
     }
 }
 
@@ -75,6 +85,11 @@ impl FromStr for Condition {
         let source = source.to_owned();
         Ok(Self(Some(Expression { source, term })))
     }
+}
+
+/// Parses the name of a field: in quotes if it begins with a quote or ends with `?`, and with `?` if records may lack it.
+pub(crate) fn field(text: &str) -> Result<Field, String> {
+    token::field_name(text).map(|(name, may_lack)| Field::new(name, may_lack))
 }
 
 /// Parses expressions that are separated by commas.

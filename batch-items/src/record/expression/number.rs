@@ -3,15 +3,25 @@
 use std::cmp::Ordering;
 use std::fmt;
 
-/// A decimal number: `mantissa` divided by ten to the power of `scale`. Operations are exact or return `None`, except quotients, which are rounded.
+/// A decimal number: `mantissa`, of at most 38 digits, divided by ten to the power of `scale`. Operations are exact or return `None`, except
+/// quotients, which are rounded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Number {
     mantissa: i128,
     scale: u32,
 }
 
-/// The digits after the point of a quotient that has more.
-pub(super) const QUOTIENT_SCALE: u32 = 20;
+/// Ten to the power of the most digits of a mantissa.
+const LIMIT: i128 = 10_i128.pow(38);
+
+/// The most digits after the point. More of them are zeros, or the number is smaller than any amount.
+const LARGEST_SCALE: u32 = 100;
+
+/// The digits after the point of a quotient.
+const QUOTIENT_SCALE: u32 = 20;
+
+/// The least digits of a quotient: one that is very small has more digits after the point.
+const QUOTIENT_DIGITS: i128 = 10_i128.pow(15);
 
 /// What happens to a digit that a rounded number does not have, if it is a 5 with nothing after it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,6 +38,18 @@ impl Number {
         }
     }
 
+    /// Returns the number, if it has not too many digits.
+    fn new(mantissa: i128, scale: u32) -> Option<Self> {
+        match mantissa {
+            0 => Some(Self {
+                mantissa,
+                scale: scale.min(LARGEST_SCALE),
+            }),
+            _ => (-LIMIT < mantissa && mantissa < LIMIT && scale <= LARGEST_SCALE)
+                .then_some(Self { mantissa, scale }),
+        }
+    }
+
     /// Parses `-12.50` or `1.5e-3`; `None` for other texts, and for numbers of more than 38 digits.
     pub(super) fn parse(text: &str) -> Option<Self> {
         let text = text.trim_ascii();
@@ -37,7 +59,7 @@ impl Number {
             _ => (false, text),
         };
         let (mut mantissa, mut scale) = (0_i128, 0);
-        let (mut has_digits, mut has_point) = (false, false);
+        let (mut has_digits, mut has_point, mut exponent) = (false, false, 0);
         for (at, byte) in unsigned.bytes().enumerate() {
             match byte {
                 b'0'..=b'9' => {
@@ -47,35 +69,29 @@ impl Number {
                 }
                 b'.' if !has_point => has_point = true,
                 b'e' | b'E' if has_digits => {
-                    let number = Self { mantissa, scale };
-                    return Some(
-                        number
-                            .shifted(unsigned[at + 1..].parse().ok()?)?
-                            .with_sign(is_negative),
-                    );
+                    exponent = unsigned[at + 1..].parse().ok()?;
+                    break;
                 }
                 _ => return None,
             }
         }
-        has_digits.then(|| Self { mantissa, scale }.with_sign(is_negative))
-    }
-
-    fn with_sign(mut self, is_negative: bool) -> Self {
-        if is_negative {
-            self.mantissa = -self.mantissa;
+        if !has_digits {
+            return None;
         }
-        self
+        let mantissa = if is_negative { -mantissa } else { mantissa };
+        Self { mantissa, scale }.shifted(exponent)
     }
 
     /// Multiplies by ten to the power of `exponent`.
     fn shifted(self, exponent: i32) -> Option<Self> {
         let scale = i64::from(self.scale) - i64::from(exponent);
         match u32::try_from(scale) {
-            Ok(scale) => Some(Self { scale, ..self }),
-            Err(_) => Some(Self {
-                mantissa: self.mantissa.checked_mul(power(u32::try_from(-scale).ok()?)?)?,
-                scale: 0,
-            }),
+            Ok(scale) => Self::new(self.mantissa, scale),
+            Err(_) if self.mantissa == 0 => Some(Self::integer(0)),
+            Err(_) => {
+                let power = power(u32::try_from(-scale).ok()?)?;
+                Self::new(self.mantissa.checked_mul(power)?, 0)
+            }
         }
     }
 
@@ -83,10 +99,8 @@ impl Number {
     fn scaled(self, scale: u32) -> Option<Self> {
         match scale.checked_sub(self.scale) {
             None | Some(0) => Some(self),
-            Some(more) => Some(Self {
-                mantissa: self.mantissa.checked_mul(power(more)?)?,
-                scale,
-            }),
+            Some(_) if self.mantissa == 0 => Self::new(0, scale),
+            Some(more) => Self::new(self.mantissa.checked_mul(power(more)?)?, scale),
         }
     }
 
@@ -101,10 +115,7 @@ impl Number {
 
     pub(super) fn add(self, other: Self) -> Option<Self> {
         let (one, other, scale) = self.aligned(other)?;
-        Some(Self {
-            mantissa: one.checked_add(other)?,
-            scale,
-        })
+        Self::new(one.checked_add(other)?, scale)
     }
 
     pub(super) fn subtract(self, other: Self) -> Option<Self> {
@@ -117,40 +128,36 @@ impl Number {
             (Ok(one), Ok(other)) => i128::from(one) * i128::from(other),
             _ => self.mantissa.checked_mul(other.mantissa)?,
         };
-        Some(Self {
-            mantissa,
-            scale: self.scale + other.scale,
-        })
+        Self::new(mantissa, self.scale + other.scale)
     }
 
     /// Returns the remainder, with the sign of the dividend.
     pub(super) fn remainder(self, divisor: Self) -> Option<Self> {
         let (one, other, scale) = self.aligned(divisor)?;
-        Some(Self {
-            mantissa: one.checked_rem(other)?,
-            scale,
-        })
+        Self::new(one.checked_rem(other)?, scale)
     }
 
-    /// Returns the quotient: exactly, or rounded to [`QUOTIENT_SCALE`] digits after the point, and to fewer if it has more than 38 digits.
+    /// Returns the quotient, rounded to [`QUOTIENT_SCALE`] digits after the point, or to more if it would have too few digits otherwise, and to
+    /// fewer if it has more than 38 digits.
     pub(super) fn divide(self, divisor: Self) -> Option<Self> {
-        let (dividend, divisor, _) = self.aligned(divisor)?;
-        let mut mantissa = dividend.checked_div(divisor)?;
-        let (mut rest, mut scale) = (dividend % divisor, 0);
-        while rest != 0 && scale < QUOTIENT_SCALE {
-            let (Some(next), Some(longer)) = (rest.checked_mul(10), mantissa.checked_mul(10)) else {
-                break;
-            };
-            let Some(longer) = longer.checked_add(next / divisor) else {
-                break;
-            };
-            (mantissa, rest, scale) = (longer, next % divisor, scale + 1);
+        let (dividend, by) = (self.mantissa.abs(), divisor.mantissa.abs());
+        let mut mantissa = dividend.checked_div(by)?;
+        let mut rest = dividend % by;
+        let mut scale = i64::from(self.scale) - i64::from(divisor.scale);
+        let is_enough = |mantissa, scale| scale >= i64::from(QUOTIENT_SCALE) && mantissa >= QUOTIENT_DIGITS;
+        while rest != 0 && mantissa < LIMIT / 10 && !is_enough(mantissa, scale) {
+            let (digit, next) = next_digit(rest, by);
+            (mantissa, rest, scale) = (mantissa * 10 + digit, next, scale + 1);
         }
-        if rest.unsigned_abs() >= divisor.unsigned_abs() - rest.unsigned_abs() {
-            let is_negative = (dividend < 0) != (divisor < 0);
-            mantissa = mantissa.checked_add(if is_negative { -1 } else { 1 })?;
+        mantissa += i128::from(rest >= by - rest && rest != 0);
+        let is_negative = (self.mantissa < 0) != (divisor.mantissa < 0);
+        let mantissa = if is_negative { -mantissa } else { mantissa };
+        match u32::try_from(scale) {
+            Ok(scale) => Self::new(mantissa, scale),
+            // The digits before the point are not complete: the number has too many.
+            Err(_) if rest != 0 => None,
+            Err(_) => Self { mantissa, scale: 0 }.shifted(i32::try_from(-scale).ok()?),
         }
-        Some(Self { mantissa, scale })
     }
 
     /// Rounds to so many digits after the point; a negative number counts digits before it. Fewer digits are filled with zeros.
@@ -159,10 +166,9 @@ impl Number {
         if dropped <= 0 {
             return self.scaled(u32::try_from(digits).ok()?);
         }
-        // All digits are dropped, and a larger power is not an `i128`.
-        let unit = match power(u32::try_from(dropped).ok()?) {
-            Some(unit) => unit,
-            None => return Some(Self::integer(0)),
+        // Without a power all digits are dropped.
+        let Some(unit) = power(u32::try_from(dropped).ok()?) else {
+            return Self::integer(0).scaled(u32::try_from(digits).unwrap_or(0));
         };
         let (mut quotient, rest) = (self.mantissa / unit, (self.mantissa % unit).unsigned_abs());
         let is_up = match (rest.cmp(&(unit.unsigned_abs() - rest)), half) {
@@ -192,14 +198,16 @@ impl Number {
 
     pub(super) fn negated(self) -> Self {
         Self {
-            // The parser and the checked operations reach it only by `i128::MIN`.
-            mantissa: self.mantissa.saturating_neg(),
+            mantissa: -self.mantissa,
             ..self
         }
     }
 
     pub(super) fn abs(self) -> Self {
-        if self.mantissa < 0 { self.negated() } else { self }
+        Self {
+            mantissa: self.mantissa.abs(),
+            ..self
+        }
     }
 
     pub(super) fn is_zero(self) -> bool {
@@ -216,6 +224,25 @@ impl Number {
     pub(super) fn as_i64(self) -> Option<i64> {
         (self.scale == 0).then(|| i64::try_from(self.mantissa).ok())?
     }
+}
+
+/// Returns the next digit of a quotient, and the rest after it. `rest` is less than `by`, and ten times as much may be more than an `i128`.
+fn next_digit(rest: i128, by: i128) -> (i128, i128) {
+    if let Some(tenfold) = rest.checked_mul(10) {
+        return (tenfold / by, tenfold % by);
+    }
+    let (mut digit, mut sum) = (0, 0);
+    for _ in 0..10 {
+        // Both are less than `by`, which is less than ten to the power of 38.
+        sum = match sum - (by - rest) {
+            less if less < 0 => sum + rest,
+            more => {
+                digit += 1;
+                more
+            }
+        };
+    }
+    (digit, sum)
 }
 
 fn power(exponent: u32) -> Option<i128> {

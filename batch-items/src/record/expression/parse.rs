@@ -7,9 +7,12 @@ use regex::RegexBuilder;
 
 use super::functions::FUNCTIONS;
 use super::number::Number;
-use super::term::{Arithmetic, Comparison, EQUAL, Function, Kind, Term, Type};
+use super::term::{AT_LEAST, AT_MOST, Arithmetic, Comparison, EQUAL, Function, Kind, Term, Type, UNEQUAL};
 use super::token::{Token, TokenKind, place, tokens};
+use crate::formats;
+use crate::record::decimal;
 use crate::record::field::Field;
+use crate::record::value::Value;
 
 /// Words that are not fields. A field with such a name is in double quotes.
 const KEYWORDS: [&str; 19] = [
@@ -21,10 +24,10 @@ const KEYWORDS: [&str; 19] = [
 const DEEPEST: usize = 100;
 
 const COMPARISONS: [(&str, Comparison); 7] = [
-    ("<=", &[Ordering::Less, Ordering::Equal]),
-    (">=", &[Ordering::Greater, Ordering::Equal]),
-    ("<>", &[Ordering::Less, Ordering::Greater]),
-    ("!=", &[Ordering::Less, Ordering::Greater]),
+    ("<=", AT_MOST),
+    (">=", AT_LEAST),
+    ("<>", UNEQUAL),
+    ("!=", UNEQUAL),
     ("=", EQUAL),
     ("<", &[Ordering::Less]),
     (">", &[Ordering::Greater]),
@@ -76,13 +79,7 @@ impl<'s> Parser<'s> {
 
     /// Parses an expression.
     pub(super) fn expression(&mut self) -> Parsed {
-        self.depth += 1;
-        if self.depth > DEEPEST {
-            return Err(format!("the expression has more than {DEEPEST} levels"));
-        }
-        let term = self.alternatives();
-        self.depth -= 1;
-        term
+        self.nested(Self::alternatives)
     }
 
     /// Parses a list that is separated by commas, up to the end.
@@ -97,7 +94,10 @@ impl<'s> Parser<'s> {
     /// Parses `name =`.
     pub(super) fn assigned(&mut self) -> Parsed<String> {
         let name = match &self.peek().kind {
-            TokenKind::Word(name) | TokenKind::Name(name) => name.clone(),
+            TokenKind::Word(name, false) | TokenKind::Name(name, false) => name.clone(),
+            TokenKind::Word(name, true) | TokenKind::Name(name, true) => {
+                return Err(self.expected(&format!("`{name}` without `?`, because it is computed")));
+            }
             _ => return Err(self.expected("`name = expression`")),
         };
         self.next += 1;
@@ -125,27 +125,26 @@ impl<'s> Parser<'s> {
     }
 
     fn alternatives(&mut self) -> Parsed {
-        let mut term = self.conjunction()?;
-        while self.takes_word("or") {
-            let other = self.conjunction()?;
-            term = self.joined(Kind::Or, term, other)?;
-        }
-        Ok(term)
+        self.joined("or", Kind::Or, Self::conjunction)
     }
 
     fn conjunction(&mut self) -> Parsed {
-        let mut term = self.negation()?;
-        while self.takes_word("and") {
-            let other = self.negation()?;
-            term = self.joined(Kind::And, term, other)?;
-        }
-        Ok(term)
+        self.joined("and", Kind::And, Self::negation)
     }
 
-    fn joined(&self, join: fn(Box<Term>, Box<Term>) -> Kind, one: Term, other: Term) -> Parsed {
-        self.needs(&one, Type::Condition)?;
-        self.needs(&other, Type::Condition)?;
-        Ok(binary(join, one, other))
+    /// Parses conditions that a word joins.
+    fn joined(&mut self, word: &str, join: fn(Vec<Term>) -> Kind, part: fn(&mut Self) -> Parsed) -> Parsed {
+        let mut terms = vec![part(self)?];
+        while self.takes_word(word) {
+            terms.push(part(self)?);
+        }
+        if terms.len() == 1 {
+            return Ok(terms.remove(0));
+        }
+        terms
+            .iter()
+            .try_for_each(|term| self.needs(term, Type::Condition))?;
+        self.ended(terms[0].at.start, join(terms))
     }
 
     fn negation(&mut self) -> Parsed {
@@ -156,7 +155,7 @@ impl<'s> Parser<'s> {
         self.nested(|parser| {
             let operand = parser.negation()?;
             parser.needs(&operand, Type::Condition)?;
-            Ok(parser.ended(start, Kind::Not(Box::new(operand))))
+            parser.ended(start, Kind::Not(Box::new(operand)))
         })
     }
 
@@ -166,11 +165,7 @@ impl<'s> Parser<'s> {
         if let Some(comparison) = self.symbol_of(&COMPARISONS.map(|(symbol, value)| (symbol, value))) {
             let other = self.concatenation()?;
             self.comparable(&one, &other)?;
-            return Ok(binary(
-                |one, other| Kind::Compare(comparison, one, other),
-                one,
-                other,
-            ));
+            return self.binary(|one, other| Kind::Compare(comparison, one, other), one, other);
         }
         if let Some((ignores_case, is_negated)) =
             self.symbol_of(&PATTERNS.map(|(symbol, case, negated)| (symbol, (case, negated))))
@@ -194,15 +189,24 @@ impl<'s> Parser<'s> {
             self.comparable(&one, &high)?;
             Kind::Between(Box::new(one), Box::new(low), Box::new(high))
         } else if let Some(ignores_case) = self.like() {
-            let pattern = like_as_regex(&self.pattern("a pattern in single quotes, such as `'A%'`")?);
+            let pattern = self.pattern("a pattern in single quotes, such as `'A%'`")?;
+            let Some(pattern) = like_as_regex(&pattern) else {
+                return Err(self.wrong(
+                    start,
+                    "a backslash in a pattern precedes `%`, `_` or a backslash,",
+                ));
+            };
             return self.matched(one, &pattern, ignores_case, is_negated);
         } else if is_negated {
             return Err(self.expected("`in`, `between` or `like` after `not`"));
         } else {
             return Ok(one);
         };
-        let term = self.ended(start, kind);
-        Ok(if is_negated { negated(term) } else { term })
+        let term = self.ended(start, kind)?;
+        match is_negated {
+            true => self.negated(term),
+            false => Ok(term),
+        }
     }
 
     /// Returns whether `like` ignores case, if it is next.
@@ -218,17 +222,20 @@ impl<'s> Parser<'s> {
         let start = one.at.start;
         let is_negated = self.takes_word("not");
         let term = if self.takes_word("null") {
-            self.ended(start, Kind::IsNull(Box::new(one)))
+            self.ended(start, Kind::IsNull(Box::new(one)))?
         } else if self.takes_word("distinct") {
             if !self.takes_word("from") {
                 return Err(self.expected("`from` after `is distinct`"));
             }
             let other = self.concatenation()?;
-            binary(Kind::IsDistinct, one, other)
+            self.binary(Kind::IsDistinct, one, other)?
         } else {
             return Err(self.expected("`null`, `not null` or `distinct from` after `is`"));
         };
-        Ok(if is_negated { negated(term) } else { term })
+        match is_negated {
+            true => self.negated(term),
+            false => Ok(term),
+        }
     }
 
     /// Parses the values of `in`.
@@ -264,19 +271,33 @@ impl<'s> Parser<'s> {
     fn matched(&self, one: Term, pattern: &str, ignores_case: bool, is_negated: bool) -> Parsed {
         let regex = RegexBuilder::new(pattern)
             .case_insensitive(ignores_case)
+            .dot_matches_new_line(true)
             .build()
-            .map_err(|error| error.to_string())?;
-        let term = self.ended(one.at.start, Kind::Matches(Box::new(one), regex));
-        Ok(if is_negated { negated(term) } else { term })
+            .map_err(|error| {
+                let error = error.to_string();
+                let cause = error.lines().last().unwrap_or_default();
+                let cause = cause.strip_prefix("error: ").unwrap_or(cause);
+                self.wrong(
+                    one.at.start,
+                    &format!("the regular expression `{pattern}`: {cause},"),
+                )
+            })?;
+        let term = self.ended(one.at.start, Kind::Matches(Box::new(one), regex))?;
+        match is_negated {
+            true => self.negated(term),
+            false => Ok(term),
+        }
     }
 
     fn concatenation(&mut self) -> Parsed {
-        let mut term = self.sum()?;
+        let mut terms = vec![self.sum()?];
         while self.takes("||") {
-            let other = self.sum()?;
-            term = binary(Kind::Concat, term, other);
+            terms.push(self.sum()?);
         }
-        Ok(term)
+        match terms.len() {
+            1 => Ok(terms.remove(0)),
+            _ => self.ended(terms[0].at.start, Kind::Concat(terms)),
+        }
     }
 
     fn sum(&mut self) -> Parsed {
@@ -300,11 +321,7 @@ impl<'s> Parser<'s> {
     fn calculated(&self, operation: Arithmetic, one: Term, other: Term) -> Parsed {
         self.needs(&one, Type::Number)?;
         self.needs(&other, Type::Number)?;
-        Ok(binary(
-            |one, other| Kind::Arithmetic(operation, one, other),
-            one,
-            other,
-        ))
+        self.binary(|one, other| Kind::Arithmetic(operation, one, other), one, other)
     }
 
     fn signed(&mut self) -> Parsed {
@@ -319,7 +336,7 @@ impl<'s> Parser<'s> {
                 Kind::Number(number) => Kind::Number(number.negated()),
                 _ => Kind::Negate(Box::new(operand)),
             };
-            Ok(parser.ended(start, kind))
+            parser.ended(start, kind)
         })
     }
 
@@ -333,40 +350,44 @@ impl<'s> Parser<'s> {
         }
         let kind = match &self.peek().kind {
             TokenKind::Text(text) => Kind::Text(text.clone()),
-            TokenKind::Name(name) => Kind::Field(Field::named(name)),
+            TokenKind::Name(name, may_lack) => Kind::Field(Field::new(name.clone(), *may_lack)),
             TokenKind::Number(digits) => match Number::parse(digits) {
                 Some(number) => Kind::Number(number),
-                None => return Err(self.expected("a number of at most 38 digits")),
+                None => Kind::Large(Value::Decimal(digits.clone())),
             },
-            TokenKind::Word(word) => return self.word(&word.clone()),
+            TokenKind::Word(word, may_lack) => {
+                let (word, may_lack) = (word.clone(), *may_lack);
+                return self.word(&word, may_lack);
+            }
             _ => return Err(self.expected("a value")),
         };
         self.next += 1;
-        Ok(self.ended(start, kind))
+        self.ended(start, kind)
     }
 
     /// Parses a word: a literal, `case`, `cast`, a function or a field.
-    fn word(&mut self, word: &str) -> Parsed {
+    fn word(&mut self, word: &str, may_lack: bool) -> Parsed {
         let start = self.peek().start;
         let lower = word.to_ascii_lowercase();
         let is_call =
             matches!(self.tokens.get(self.next + 1), Some(next) if next.kind == TokenKind::Symbol("("));
         let kind = match lower.as_str() {
+            keyword if may_lack && KEYWORDS.contains(&keyword) => {
+                return Err(self.expected(&format!("\"{word}\"? for a field of this name")));
+            }
             "null" => Kind::Null,
             "true" => Kind::Bool(true),
             "false" => Kind::Bool(false),
             "case" => return self.case(),
             "cast" if is_call => return self.cast(),
             keyword if KEYWORDS.contains(&keyword) => {
-                return Err(self.expected(&format!(
-                    "a value; a field of the name `{word}` is in double quotes,"
-                )));
+                return Err(self.expected(&format!("a value, or \"{word}\" for a field of this name")));
             }
             function if is_call => return self.call(function),
-            _ => Kind::Field(Field::named(word)),
+            _ => Kind::Field(Field::new(word.to_owned(), may_lack)),
         };
         self.next += 1;
-        Ok(self.ended(start, kind))
+        self.ended(start, kind)
     }
 
     /// `case when condition then value .. else value end`
@@ -392,7 +413,7 @@ impl<'s> Parser<'s> {
         if !self.takes_word("end") {
             return Err(self.expected("`when`, `else` or `end`"));
         }
-        Ok(self.ended(start, Kind::Case(branches, otherwise)))
+        self.ended(start, Kind::Case(branches, otherwise))
     }
 
     /// `cast(value as type)`
@@ -404,7 +425,7 @@ impl<'s> Parser<'s> {
             return Err(self.expected("`as` and a type"));
         }
         let ty = match &self.peek().kind {
-            TokenKind::Word(word) => CAST_TYPES
+            TokenKind::Word(word, false) => CAST_TYPES
                 .iter()
                 .find(|(name, _)| word.eq_ignore_ascii_case(name)),
             _ => None,
@@ -414,7 +435,7 @@ impl<'s> Parser<'s> {
         };
         self.next += 1;
         self.closes()?;
-        Ok(self.ended(start, Kind::Cast(Box::new(operand), *ty)))
+        self.ended(start, Kind::Cast(Box::new(operand), *ty))
     }
 
     fn call(&mut self, name: &str) -> Parsed {
@@ -446,17 +467,39 @@ impl<'s> Parser<'s> {
                 &format!("`{name}` takes {expected} arguments, not {found},"),
             ));
         }
-        Ok(self.ended(start, Kind::Call(function, arguments)))
+        let pattern = arguments
+            .get(1)
+            .filter(|_| ["date", "format_date"].contains(&name));
+        if let Some(Term {
+            kind: Kind::Text(pattern),
+            at,
+            ..
+        }) = pattern
+        {
+            let checked = match name {
+                "date" => formats::check_pattern(pattern),
+                _ => formats::part_of_date(pattern, "2026-12-31").map(drop),
+            };
+            checked.map_err(|cause| self.wrong(at.start, &cause))?;
+        }
+        self.ended(start, Kind::Call(function, arguments))
     }
 
     fn nested(&mut self, parse: impl FnOnce(&mut Self) -> Parsed) -> Parsed {
         self.depth += 1;
         if self.depth > DEEPEST {
-            return Err(format!("the expression has more than {DEEPEST} levels"));
+            return Err(self.too_deep());
         }
         let term = parse(self);
         self.depth -= 1;
         term
+    }
+
+    fn too_deep(&self) -> String {
+        self.wrong(
+            self.peek().start,
+            &format!("the expression has more than {DEEPEST} levels"),
+        )
     }
 
     fn closes(&mut self) -> Parsed<()> {
@@ -469,6 +512,9 @@ impl<'s> Parser<'s> {
     /// Checks the type of a part, where its form shows it. A text that a function returns may be a number.
     pub(super) fn needs(&self, term: &Term, expected: Type) -> Parsed<()> {
         match type_of(term) {
+            _ if matches!(term.kind, Kind::Null) => {
+                Err(self.wrong(term.at.start, "null is not a value here,"))
+            }
             Some(Type::Text) if expected == Type::Number && !matches!(term.kind, Kind::Text(_)) => Ok(()),
             Some(found) if found != expected => Err(self.wrong(
                 term.at.start,
@@ -501,12 +547,18 @@ impl<'s> Parser<'s> {
                 "nothing equals null; test `is null` or `is not null`,",
             ));
         }
-        match (type_of(one), type_of(other)) {
-            (Some(Type::Condition), Some(Type::Condition)) | (None, _) | (_, None) => Ok(()),
-            (Some(Type::Condition), Some(_)) => self.needs(other, Type::Condition),
-            (Some(_), Some(Type::Condition)) => self.needs(one, Type::Condition),
-            _ => Ok(()),
+        for (one, other) in [(one, other), (other, one)] {
+            let is_literal = |term: &Term| match &term.kind {
+                Kind::Text(text) => !decimal::is_number(text.trim_ascii()),
+                _ => false,
+            };
+            match type_of(one) {
+                Some(Type::Condition) => self.needs(other, Type::Condition)?,
+                Some(Type::Number) if is_literal(other) => self.needs(other, Type::Number)?,
+                _ => {}
+            }
         }
+        Ok(())
     }
 
     fn peek(&self) -> &Token {
@@ -521,7 +573,7 @@ impl<'s> Parser<'s> {
 
     fn takes_word(&mut self, keyword: &str) -> bool {
         let is_next =
-            matches!(&self.peek().kind, TokenKind::Word(word) if word.eq_ignore_ascii_case(keyword));
+            matches!(&self.peek().kind, TokenKind::Word(word, false) if word.eq_ignore_ascii_case(keyword));
         self.next += usize::from(is_next);
         is_next
     }
@@ -536,11 +588,25 @@ impl<'s> Parser<'s> {
     }
 
     /// Returns the part from a place to the last token.
-    fn ended(&self, start: usize, kind: Kind) -> Term {
-        Term {
+    fn ended(&self, start: usize, kind: Kind) -> Parsed {
+        let depth = kind.depth();
+        if depth > DEEPEST {
+            return Err(self.too_deep());
+        }
+        Ok(Term {
             kind,
             at: start..self.tokens[self.next - 1].end,
-        }
+            depth,
+        })
+    }
+
+    /// Returns the condition that another one does not hold.
+    fn negated(&self, term: Term) -> Parsed {
+        self.ended(term.at.start, Kind::Not(Box::new(term)))
+    }
+
+    fn binary(&self, join: impl FnOnce(Box<Term>, Box<Term>) -> Kind, one: Term, other: Term) -> Parsed {
+        self.ended(one.at.start, join(Box::new(one), Box::new(other)))
     }
 
     fn expected(&self, what: &str) -> String {
@@ -561,27 +627,11 @@ impl<'s> Parser<'s> {
     }
 }
 
-fn binary(join: impl FnOnce(Box<Term>, Box<Term>) -> Kind, one: Term, other: Term) -> Term {
-    let at = one.at.start..other.at.end;
-    Term {
-        kind: join(Box::new(one), Box::new(other)),
-        at,
-    }
-}
-
-fn negated(term: Term) -> Term {
-    let at = term.at.clone();
-    Term {
-        kind: Kind::Not(Box::new(term)),
-        at,
-    }
-}
-
 /// Returns the type of a part, if its form shows it.
 fn type_of(term: &Term) -> Option<Type> {
     match &term.kind {
         Kind::Null | Kind::Field(_) | Kind::Case(..) => None,
-        Kind::Number(_) | Kind::Negate(_) | Kind::Arithmetic(..) => Some(Type::Number),
+        Kind::Number(_) | Kind::Large(_) | Kind::Negate(_) | Kind::Arithmetic(..) => Some(Type::Number),
         Kind::Text(_) | Kind::Concat(..) => Some(Type::Text),
         Kind::Cast(_, Type::Integer) => Some(Type::Number),
         Kind::Cast(_, ty) => Some(*ty),
@@ -590,15 +640,23 @@ fn type_of(term: &Term) -> Option<Type> {
     }
 }
 
-/// Returns the regular expression of a pattern of `like`.
-fn like_as_regex(pattern: &str) -> String {
-    let mut regex = String::from("(?s)^");
-    for character in pattern.chars() {
-        match character {
-            '%' => regex.push_str(".*"),
-            '_' => regex.push('.'),
-            other => regex.push_str(&regex::escape(other.encode_utf8(&mut [0; 4]))),
-        }
+/// Returns the regular expression of a pattern of `like`; `None` if a backslash is not before `%`, `_` or another backslash.
+fn like_as_regex(pattern: &str) -> Option<String> {
+    let (mut regex, mut characters) = (String::from("^"), pattern.chars());
+    while let Some(character) = characters.next() {
+        let literal = match character {
+            '%' => {
+                regex.push_str(".*");
+                continue;
+            }
+            '_' => {
+                regex.push('.');
+                continue;
+            }
+            '\\' => characters.next().filter(|next| "%_\\".contains(*next))?,
+            other => other,
+        };
+        regex.push_str(&regex::escape(literal.encode_utf8(&mut [0; 4])));
     }
-    regex + "$"
+    Some(regex + "$")
 }

@@ -16,6 +16,8 @@ use crate::record::value::{Record, Value};
 pub(super) struct Term {
     pub(super) kind: Kind,
     pub(super) at: Range<usize>,
+    /// The levels of parts in it: evaluation takes a part of the stack for each.
+    pub(super) depth: usize,
 }
 
 #[derive(Debug)]
@@ -23,16 +25,18 @@ pub(super) enum Kind {
     Null,
     Bool(bool),
     Number(Number),
+    /// A number with more digits than [`Number`] has, which is compared only.
+    Large(Value),
     Text(String),
     Field(Field),
     Not(Box<Term>),
     Negate(Box<Term>),
-    /// Whether both hold; the second one counts only if the first one holds.
-    And(Box<Term>, Box<Term>),
-    Or(Box<Term>, Box<Term>),
+    /// Whether all hold; one counts only if those before it hold.
+    And(Vec<Term>),
+    Or(Vec<Term>),
     Compare(Comparison, Box<Term>, Box<Term>),
     Arithmetic(Arithmetic, Box<Term>, Box<Term>),
-    Concat(Box<Term>, Box<Term>),
+    Concat(Vec<Term>),
     IsNull(Box<Term>),
     /// `is distinct from`: two nulls are not.
     IsDistinct(Box<Term>, Box<Term>),
@@ -44,10 +48,50 @@ pub(super) enum Kind {
     Call(&'static Function, Vec<Term>),
 }
 
+impl Kind {
+    /// Returns the levels of parts.
+    pub(super) fn depth(&self) -> usize {
+        let deepest = |terms: &[Term]| terms.iter().map(|term| term.depth).max().unwrap_or(0);
+        let inner = match self {
+            Self::Null
+            | Self::Bool(_)
+            | Self::Number(_)
+            | Self::Large(_)
+            | Self::Text(_)
+            | Self::Field(_) => return 1,
+            Self::Not(one)
+            | Self::Negate(one)
+            | Self::IsNull(one)
+            | Self::Matches(one, _)
+            | Self::Cast(one, _) => one.depth,
+            Self::And(terms) | Self::Or(terms) | Self::Concat(terms) | Self::Call(_, terms) => deepest(terms),
+            Self::Compare(_, one, other) | Self::Arithmetic(_, one, other) | Self::IsDistinct(one, other) => {
+                one.depth.max(other.depth)
+            }
+            Self::In(one, terms) => one.depth.max(deepest(terms)),
+            Self::Between(one, low, high) => one.depth.max(low.depth).max(high.depth),
+            Self::Case(branches, otherwise) => {
+                let branches = branches
+                    .iter()
+                    .map(|(condition, value)| condition.depth.max(value.depth));
+                let otherwise = otherwise.as_ref().map_or(0, |value| value.depth);
+                branches.max().unwrap_or(0).max(otherwise)
+            }
+        };
+        inner + 1
+    }
+}
+
 /// The orders for which a comparison holds.
 pub(super) type Comparison = &'static [Ordering];
 
 pub(super) const EQUAL: Comparison = &[Ordering::Equal];
+pub(super) const UNEQUAL: Comparison = &[Ordering::Less, Ordering::Greater];
+pub(super) const AT_LEAST: Comparison = &[Ordering::Greater, Ordering::Equal];
+pub(super) const AT_MOST: Comparison = &[Ordering::Less, Ordering::Equal];
+
+/// The longest text, in bytes, that an expression makes. Longer ones are mistakes.
+const LONGEST_TEXT: usize = 16 << 20;
 
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Arithmetic {
@@ -164,7 +208,7 @@ impl<'r> Operand<'r> {
     }
 
     /// Returns whether the type of the value, not only its text, is a number.
-    fn is_number(&self) -> bool {
+    pub(super) fn is_number(&self) -> bool {
         matches!(
             self,
             Self::Number(_) | Self::Stored(Value::Int(_) | Value::Float(_) | Value::Decimal(_))
@@ -189,6 +233,7 @@ impl<'r> Scope<'r> {
             Kind::Null => Operand::Null,
             Kind::Bool(value) => Operand::Bool(*value),
             Kind::Number(number) => Operand::Number(*number),
+            Kind::Large(number) => Operand::Stored(number),
             Kind::Text(text) => Operand::Text(Cow::Borrowed(text)),
             Kind::Field(field) => match field.of(self.record) {
                 Ok(value) => Operand::Stored(value),
@@ -199,14 +244,17 @@ impl<'r> Scope<'r> {
                 let (one, other) = (self.number(one)?, self.number(other)?);
                 Operand::Number(self.calculate(*operation, one, other, term)?)
             }
-            Kind::Concat(one, other) => {
-                let mut text = self.text(one)?.into_owned();
-                text.push_str(&self.text(other)?);
+            Kind::Concat(parts) => {
+                let mut text = String::new();
+                for part in parts {
+                    text.push_str(&self.text(part)?);
+                    self.check_length(text.len(), term)?;
+                }
                 Operand::Text(Cow::Owned(text))
             }
             Kind::Case(branches, otherwise) => {
                 for (condition, value) in branches {
-                    if self.holds(condition)? {
+                    if self.condition(condition)? {
                         return self.evaluate(value);
                     }
                 }
@@ -221,54 +269,69 @@ impl<'r> Scope<'r> {
         })
     }
 
-    /// Returns the value of a part that is a condition by its form.
-    fn condition(&self, term: &'r Term) -> Result<bool, MappingError> {
+    /// Returns whether a condition holds.
+    pub(super) fn condition(&self, term: &'r Term) -> Result<bool, MappingError> {
         Ok(match &term.kind {
-            Kind::Not(operand) => !self.holds(operand)?,
-            Kind::And(one, other) => self.holds(one)? && self.holds(other)?,
-            Kind::Or(one, other) => self.holds(one)? || self.holds(other)?,
-            Kind::Compare(comparison, one, other) => self.compare(comparison, one, other)?,
+            Kind::Not(operand) => !self.condition(operand)?,
+            Kind::And(conditions) => {
+                for condition in conditions {
+                    if !self.condition(condition)? {
+                        return Ok(false);
+                    }
+                }
+                true
+            }
+            Kind::Or(conditions) => {
+                for condition in conditions {
+                    if self.condition(condition)? {
+                        return Ok(true);
+                    }
+                }
+                false
+            }
+            Kind::Compare(comparison, one, other) => {
+                let values = (self.evaluate(one)?, self.evaluate(other)?);
+                self.compare(comparison, (one, &values.0), (other, &values.1))?
+            }
             Kind::IsNull(operand) => self.evaluate(operand)?.is_null(),
             Kind::IsDistinct(one, other) => {
-                let nulls = (self.evaluate(one)?.is_null(), self.evaluate(other)?.is_null());
-                match nulls {
-                    (false, false) => !self.compare(EQUAL, one, other)?,
+                let values = (self.evaluate(one)?, self.evaluate(other)?);
+                match (values.0.is_null(), values.1.is_null()) {
+                    (false, false) => !self.compare(EQUAL, (one, &values.0), (other, &values.1))?,
                     (one, other) => one != other,
                 }
             }
-            Kind::In(operand, values) => {
-                for value in values {
-                    if self.compare(EQUAL, operand, value)? {
+            Kind::In(operand, others) => {
+                let value = self.evaluate(operand)?;
+                for other in others {
+                    if self.compare(EQUAL, (operand, &value), (other, &self.evaluate(other)?))? {
                         return Ok(true);
                     }
                 }
                 false
             }
             Kind::Between(operand, low, high) => {
-                self.compare(&[Ordering::Greater, Ordering::Equal], operand, low)?
-                    && self.compare(&[Ordering::Less, Ordering::Equal], operand, high)?
+                let value = self.evaluate(operand)?;
+                let limits = (self.evaluate(low)?, self.evaluate(high)?);
+                self.compare(AT_LEAST, (operand, &value), (low, &limits.0))?
+                    && self.compare(AT_MOST, (operand, &value), (high, &limits.1))?
             }
             Kind::Matches(operand, pattern) => pattern.is_match(&self.text(operand)?),
             _ => {
                 let operand = self.evaluate(term)?;
                 match operand.as_bool() {
                     Some(value) => value,
-                    None => return Err(self.mismatch(term, operand, Type::Condition)),
+                    None => return Err(self.mismatch(term, &operand, Type::Condition)),
                 }
             }
         })
-    }
-
-    /// Returns whether a condition holds.
-    pub(super) fn holds(&self, term: &'r Term) -> Result<bool, MappingError> {
-        self.condition(term)
     }
 
     pub(super) fn number(&self, term: &'r Term) -> Result<Number, MappingError> {
         let operand = self.evaluate(term)?;
         match operand.as_number() {
             Some(number) => Ok(number),
-            None => Err(self.mismatch(term, operand, Type::Number)),
+            None => Err(self.mismatch(term, &operand, Type::Number)),
         }
     }
 
@@ -276,7 +339,7 @@ impl<'r> Scope<'r> {
         let operand = self.evaluate(term)?;
         match operand.as_number().and_then(Number::to_integer) {
             Some(number) => Ok(number),
-            None => Err(self.mismatch(term, operand, Type::Integer)),
+            None => Err(self.mismatch(term, &operand, Type::Integer)),
         }
     }
 
@@ -284,58 +347,82 @@ impl<'r> Scope<'r> {
     pub(super) fn text(&self, term: &'r Term) -> Result<Cow<'r, str>, MappingError> {
         let operand = self.evaluate(term)?;
         if operand.is_null() {
-            return Err(self.mismatch(term, operand, Type::Text));
+            return Err(self.mismatch(term, &operand, Type::Text));
         }
         Ok(operand.into_text())
     }
 
-    fn compare(&self, comparison: Comparison, one: &'r Term, other: &'r Term) -> Result<bool, MappingError> {
-        let values = (self.evaluate(one)?, self.evaluate(other)?);
-        if values.0.is_null() || values.1.is_null() {
-            let (term, operand) = if values.0.is_null() {
-                (one, values.0)
-            } else {
-                (other, values.1)
-            };
-            return Err(self.mismatch(term, operand, Type::Text));
+    /// Compares the values of two parts.
+    pub(super) fn compare(
+        &self,
+        comparison: Comparison,
+        one: (&Term, &Operand<'_>),
+        other: (&Term, &Operand<'_>),
+    ) -> Result<bool, MappingError> {
+        let wrong =
+            |(term, value): (&Term, &Operand<'_>), expected| Err(self.mismatch(term, value, expected));
+        if let Some(null) = [one, other].into_iter().find(|(_, value)| value.is_null()) {
+            return wrong(null, Type::Text);
         }
-        if values.0.is_number() || values.1.is_number() {
-            return match order_of_numbers(&values.0, &values.1) {
+        if one.1.is_number() || other.1.is_number() {
+            return match order_of_numbers(one.1, other.1) {
                 Some(order) => Ok(comparison.contains(&order)),
-                None if is_number(&values.0) => Err(self.mismatch(other, values.1, Type::Number)),
-                None => Err(self.mismatch(one, values.0, Type::Number)),
+                None if is_number(one.1) => wrong(other, Type::Number),
+                None => wrong(one, Type::Number),
             };
         }
-        if values.0.is_bool() || values.1.is_bool() {
-            return match (values.0.as_bool(), values.1.as_bool()) {
+        if one.1.is_bool() || other.1.is_bool() {
+            return match (one.1.as_bool(), other.1.as_bool()) {
                 (Some(one), Some(other)) => Ok(comparison.contains(&one.cmp(&other))),
-                (None, _) => Err(self.mismatch(one, values.0, Type::Condition)),
-                (_, None) => Err(self.mismatch(other, values.1, Type::Condition)),
+                (None, _) => wrong(one, Type::Condition),
+                (_, None) => wrong(other, Type::Condition),
             };
         }
-        let holds = match (values.0.as_str(), values.1.as_str()) {
-            (Some(one), Some(other)) => comparison.contains(&one.cmp(other)),
-            _ => return Ok(comparison.contains(&values.0.into_text().cmp(&values.1.into_text()))),
-        };
-        // Two fields of a file of text: they may be numbers.
-        if let (Operand::Stored(Value::Text(first)), Operand::Stored(Value::Text(second))) = &values
-            && let Some(order) = order_of_numbers(&values.0, &values.1)
-            && comparison.contains(&order) != holds
-        {
-            return Err(self.error(format!(
-                "{} and {} are texts, {first:?} and {second:?}, which compare as numbers in another way; write \
-                 `cast({} as decimal)`, or declare `types`",
-                self.shown(one),
-                self.shown(other),
-                &self.source[one.at.clone()],
-            )));
+        match (one.1.as_str(), other.1.as_str()) {
+            (Some(first), Some(second)) => self.compare_texts(comparison, (one.0, first), (other.0, second)),
+            _ => Ok(comparison.contains(&value_text(one.1).cmp(&value_text(other.1)))),
         }
-        Ok(holds)
     }
 
-    /// Returns whether two values that are not null are equal.
-    pub(super) fn are_equal(&self, one: &'r Term, other: &'r Term) -> Result<bool, MappingError> {
-        self.compare(EQUAL, one, other)
+    /// Compares two texts. The texts of a file may be numbers, but one that is equal to a literal text, or not, is meant as a text.
+    fn compare_texts(
+        &self,
+        comparison: Comparison,
+        one: (&Term, &str),
+        other: (&Term, &str),
+    ) -> Result<bool, MappingError> {
+        let holds = comparison.contains(&one.1.cmp(other.1));
+        let has_literal = [one, other]
+            .iter()
+            .any(|(term, _)| matches!(term.kind, Kind::Text(_)));
+        let is_of_texts = has_literal && (comparison == EQUAL || comparison == UNEQUAL);
+        let as_numbers = || match (Number::parse(one.1), Number::parse(other.1)) {
+            (Some(one), Some(other)) => one.compare(other),
+            _ => decimal::compare(one.1, other.1),
+        };
+        if is_of_texts || as_numbers().is_none_or(|order| comparison.contains(&order) == holds) {
+            return Ok(holds);
+        }
+        Err(self.error(format!(
+            "{} and {} are texts, {:?} and {:?}, which compare as numbers in another way; write `cast({} as decimal)`, or \
+             declare `types`",
+            self.shown(one.0),
+            self.shown(other.0),
+            one.1,
+            other.1,
+            &self.source[one.0.at.clone()],
+        )))
+    }
+
+    /// Checks the length of a text that an expression makes.
+    pub(super) fn check_length(&self, length: usize, term: &Term) -> Result<(), MappingError> {
+        match length <= LONGEST_TEXT {
+            true => Ok(()),
+            false => Err(self.error(format!(
+                "{} would be longer than {LONGEST_TEXT} bytes",
+                self.shown(term)
+            ))),
+        }
     }
 
     fn calculate(
@@ -373,7 +460,7 @@ impl<'r> Scope<'r> {
                 .and_then(Number::to_integer)
                 .map(|integer| Operand::Number(Number::integer(integer))),
         };
-        converted.ok_or_else(|| self.mismatch(operand, value, ty))
+        converted.ok_or_else(|| self.mismatch(operand, &value, ty))
     }
 
     /// Returns the part of the expression in backticks.
@@ -392,7 +479,7 @@ impl<'r> Scope<'r> {
 
     /// Returns the error of a value that a function or an operator does not take.
     #[cold]
-    pub(super) fn mismatch(&self, term: &Term, found: Operand<'_>, expected: Type) -> MappingError {
+    pub(super) fn mismatch(&self, term: &Term, found: &Operand<'_>, expected: Type) -> MappingError {
         let shown = self.shown(term);
         if found.is_null() {
             let text = &self.source[term.at.clone()];
@@ -405,7 +492,7 @@ impl<'r> Scope<'r> {
             _ => self.error(format!(
                 "{shown}: expected {}, found {:?}",
                 expected.name(),
-                found.into_text()
+                value_text(found)
             )),
         }
     }
@@ -428,7 +515,7 @@ fn order_of_numbers(one: &Operand<'_>, other: &Operand<'_>) -> Option<Ordering> 
 }
 
 fn is_number(value: &Operand<'_>) -> bool {
-    !value.is_bool() && !value.is_null() && decimal::is_number(value_text(value).trim())
+    !value.is_bool() && !value.is_null() && decimal::is_number(value_text(value).trim_ascii())
 }
 
 fn value_text(value: &Operand<'_>) -> String {

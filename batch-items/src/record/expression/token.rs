@@ -10,10 +10,10 @@ pub(super) struct Token {
 
 #[derive(Debug, PartialEq)]
 pub(super) enum TokenKind {
-    /// A word without quotes: the name of a field or function, or a keyword.
-    Word(String),
-    /// The name of a field in double quotes or backticks.
-    Name(String),
+    /// A word without quotes: the name of a field or function, or a keyword. With a `?`, of a field that records may lack.
+    Word(String, bool),
+    /// The name of a field in double quotes or backticks, and whether records may lack it.
+    Name(String, bool),
     /// A text in single quotes.
     Text(String),
     Number(String),
@@ -27,7 +27,10 @@ const SYMBOLS: [&str; 19] = [
 ];
 
 /// What other languages write, and what is meant.
-const FOREIGN: [(&str, &str); 4] = [
+const FOREIGN: [(&str, &str); 7] = [
+    ("--", "a comment is not possible, and `- -1` is a number"),
+    ("/*", "a comment is not possible"),
+    ("::", "write `cast(value as int)`"),
     ("==", "`=` compares"),
     ("&&", "write `and`"),
     ("!", "write `not`, or `<>` for different values"),
@@ -53,9 +56,19 @@ pub(super) fn tokens(source: &str) -> Result<Vec<Token>, String> {
     }
 }
 
-/// Returns where a mistake is.
+/// Returns where a mistake is. Of a long expression it shows the part around it.
 pub(super) fn place(source: &str, at: usize) -> String {
-    format!(" at character {} of `{source}`", source[..at].chars().count() + 1)
+    const AROUND: usize = 40;
+    let number = source[..at].chars().count();
+    let start = number.saturating_sub(AROUND);
+    let part: String = source.chars().skip(start).take(2 * AROUND).collect();
+    let before = if start > 0 { ".." } else { "" };
+    let after = if source.chars().count() > start + 2 * AROUND {
+        ".."
+    } else {
+        ""
+    };
+    format!(" at character {} of `{before}{part}{after}`", number + 1)
 }
 
 /// Returns the token at the beginning of a text without blanks before it, and its length.
@@ -69,20 +82,17 @@ fn token(rest: &str) -> Result<(TokenKind, usize), String> {
             return Ok((TokenKind::Text(text), length));
         }
         '"' | '`' => {
-            let (mut name, mut length) = quoted(rest, first)?;
-            if rest[length..].starts_with('?') {
-                name.push('?');
-                length += 1;
-            }
-            return Ok((TokenKind::Name(name), length));
+            let (name, length) = quoted(rest, first)?;
+            let may_lack = rest[length..].starts_with('?');
+            return Ok((TokenKind::Name(name, may_lack), length + usize::from(may_lack)));
         }
         '0'..='9' => return number(rest),
         ',' => return Ok((TokenKind::Symbol(","), 1)),
         _ if begins_word(first) => {
-            let length = rest.find(|next| !is_of_word(next)).unwrap_or(rest.len());
-            let may_lack = usize::from(rest[length..].starts_with('?'));
-            let length = length + may_lack;
-            return Ok((TokenKind::Word(rest[..length].to_owned()), length));
+            let length = word_length(rest);
+            let may_lack = rest[length..].starts_with('?');
+            let word = rest[..length].to_owned();
+            return Ok((TokenKind::Word(word, may_lack), length + usize::from(may_lack)));
         }
         _ => {}
     }
@@ -95,6 +105,27 @@ fn token(rest: &str) -> Result<(TokenKind, usize), String> {
     match SYMBOLS.iter().find(|symbol| rest.starts_with(*symbol)) {
         Some(symbol) => Ok((TokenKind::Symbol(symbol), symbol.len())),
         None => Err(format!("unexpected `{first}`")),
+    }
+}
+
+/// Returns the length of the word at the beginning. `a::int` is not one.
+fn word_length(rest: &str) -> usize {
+    let length = rest.find(|next| !is_of_word(next)).unwrap_or(rest.len());
+    rest[..length].find("::").unwrap_or(length)
+}
+
+/// Parses the name of a field, which may be in quotes, and whether records may lack it. Other characters of a name need no quotes.
+pub(super) fn field_name(text: &str) -> Result<(String, bool), String> {
+    let text = text.trim();
+    match token(text) {
+        Ok((TokenKind::Name(name, may_lack), length)) if length == text.len() => Ok((name, may_lack)),
+        Ok((TokenKind::Name(..), _)) | Err(_) if text.starts_with(['"', '`']) => {
+            Err(format!("expected the name of a field, found `{text}`"))
+        }
+        _ => {
+            let name = text.strip_suffix('?');
+            Ok((name.unwrap_or(text).to_owned(), name.is_some()))
+        }
     }
 }
 
@@ -137,8 +168,9 @@ fn number(rest: &str) -> Result<(TokenKind, usize), String> {
         .unwrap_or(rest.len())];
     let lengths: Vec<usize> = word.split('-').map(digits).collect();
     let is_date = lengths == [4, 2, 2] && word.len() == 10;
+    let has_digits = !rest[..length].ends_with(['e', 'E', '+', '-']);
     let is_padded = length > 1 && rest.starts_with('0') && !rest[1..].starts_with(['.', 'e', 'E']);
-    if is_date || is_padded || rest[length..].starts_with(is_of_word) {
+    if !has_digits || is_date || is_padded || rest[length..].starts_with(is_of_word) {
         return Err(format!(
             "`{word}` is not a number; a text is in single quotes, `'{word}'`,"
         ));

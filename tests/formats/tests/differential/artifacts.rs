@@ -2,46 +2,12 @@
 
 use std::fs;
 
-use batch_columnar::{ArrowItemReader, ParquetItemReader, ParquetItemWriter, XlsxItemReader};
-use batch_items::{Record, Value, XmlItemReader, XmlItemWriter};
+use batch_columnar as _;
+use batch_items::{Record, Value};
 use batch_runtime::prelude::*;
-use serde::Deserialize;
 use serde_json::json;
 
 use super::pairs::{MARKUP_NAMES, pair};
-
-#[item_reader("elementReader")]
-type ElementReader = XmlItemReader<Element>;
-#[item_writer("recordXmlWriter")]
-type XmlOut = XmlItemWriter<Record>;
-#[item_reader("parquetRecordReader")]
-type ParquetRecords = ParquetItemReader<Record>;
-#[item_writer("recordParquetWriter")]
-type ParquetOut = ParquetItemWriter<Record>;
-#[item_reader("arrowRecordReader")]
-type ArrowRecords = ArrowItemReader<Record>;
-#[item_reader("xlsxRecordReader")]
-type XlsxRecords = XlsxItemReader<Record>;
-
-/// An element with the names of `pairs::MARKUP_NAMES`.
-#[derive(Clone, Deserialize)]
-struct Element {
-    #[serde(rename = "@id")]
-    id: Option<String>,
-    #[serde(rename = "@größe")]
-    attribute: Option<String>,
-    a: Option<String>,
-    #[serde(rename = "b-c")]
-    dash: Option<String>,
-    #[serde(rename = "d.e")]
-    dot: Option<String>,
-    #[serde(rename = "_f")]
-    underline: Option<String>,
-    #[serde(rename = "größe")]
-    umlaut: Option<String>,
-    row: Option<String>,
-    x1: Option<String>,
-}
 
 #[derive(BatchArtifact)]
 struct ElementFields {
@@ -51,25 +17,14 @@ struct ElementFields {
 
 #[item_processor("elementFields")]
 impl ElementFields {
-    /// Returns the fields that the document has as a record.
+    /// Returns the fields that the document has, in its order.
     #[process_item]
-    fn process(&mut self, element: Element) -> Option<Record> {
-        let Element {
-            id,
-            attribute,
-            a,
-            dash,
-            dot,
-            underline,
-            umlaut,
-            row,
-            x1,
-        } = element;
-        let values = [id, attribute, a, dash, dot, underline, umlaut, row, x1];
+    fn process(&mut self, element: Record) -> Option<Record> {
         let mut record = Record::new();
-        for (name, value) in MARKUP_NAMES.iter().zip(values) {
+        for name in MARKUP_NAMES {
+            let value = element.get(name).cloned();
             if value.is_some() || self.names.iter().any(|wanted| wanted == name) {
-                record.set(name, value);
+                record.set(name, value.unwrap_or_default());
             }
         }
         Some(record)

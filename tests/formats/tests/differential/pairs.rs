@@ -74,7 +74,7 @@ const PAIRS: &[Pair] = &[
         name: "xml",
         extension: "xml",
         writer: Some("recordXmlWriter"),
-        reader: "elementReader",
+        reader: "xmlRecordReader",
         processor: "elementFields",
         form: xml,
     },
