@@ -1,5 +1,6 @@
 //! Records: names and values.
 
+use std::cell::Cell;
 use std::cmp::Ordering;
 use std::collections::HashSet;
 use std::fmt;
@@ -330,16 +331,16 @@ impl Serialize for Record {
 /// Returns whether a serializer writes JSON.
 fn is_json<S>() -> bool {
     thread_local! {
-        /// The name of the last serializer, and whether it writes JSON: the next value usually has the same.
-        static LAST: std::cell::Cell<(&'static str, bool)> = const { std::cell::Cell::new(("", false)) };
+        /// The names of the last serializers, and whether they write JSON. A writer uses two in turn.
+        static LAST: Cell<[(&'static str, bool); 2]> = const { Cell::new([("", false); 2]) };
     }
     let name = std::any::type_name::<S>();
-    let (last, is_json) = LAST.get();
-    if std::ptr::eq(last, name) {
-        return is_json;
+    let last = LAST.get();
+    if let Some((_, is_json)) = last.iter().find(|(last, _)| std::ptr::eq(*last, name)) {
+        return *is_json;
     }
     let is_json = name.contains("serde_json::ser::Serializer<");
-    LAST.set((name, is_json));
+    LAST.set([(name, is_json), last[0]]);
     is_json
 }
 
@@ -515,7 +516,7 @@ impl<'de> Visitor<'de> for RecordVisitor {
         while fields.next_key_seed(&mut names)?.is_some() {
             let value: Value = fields.next_value()?;
             // The reader of XML may have added this declaration.
-            if is_xml::<A>() && value.as_str() == Some(SCHEMA_INSTANCE) && names.last().starts_with("@xmlns")
+            if value.as_str() == Some(SCHEMA_INSTANCE) && names.last().starts_with("@xmlns") && is_xml::<A>()
             {
                 names.next -= 1;
             } else {
@@ -543,7 +544,7 @@ pub(crate) const SCHEMA_INSTANCE: &str = "http://www.w3.org/2001/XMLSchema-insta
 
 thread_local! {
     /// The names of the last record of this thread. The next one usually has the same and shares them.
-    static LAST_NAMES: std::cell::Cell<Arc<Vec<String>>> = std::cell::Cell::default();
+    static LAST_NAMES: Cell<Arc<Vec<String>>> = Cell::default();
 }
 
 /// Compares each name with the name in the last record, and copies the names once one differs.

@@ -170,7 +170,8 @@ impl Number {
         let Some(unit) = power(u32::try_from(dropped).ok()?) else {
             return Self::integer(0).scaled(u32::try_from(digits).unwrap_or(0));
         };
-        let (mut quotient, rest) = (self.mantissa / unit, (self.mantissa % unit).unsigned_abs());
+        let (mut quotient, rest) = divided(self.mantissa, unit);
+        let rest = rest.unsigned_abs();
         let is_up = match (rest.cmp(&(unit.unsigned_abs() - rest)), half) {
             (Ordering::Less, _) => false,
             (Ordering::Greater, _) | (Ordering::Equal, HalfTo::AwayFromZero) => true,
@@ -226,6 +227,17 @@ impl Number {
     }
 }
 
+/// Returns quotient and rest.
+fn divided(dividend: i128, divisor: i128) -> (i128, i128) {
+    match (i64::try_from(dividend), i64::try_from(divisor)) {
+        // Faster than with 128 bits, by which nothing overflows.
+        (Ok(dividend), Ok(divisor)) if divisor > 0 => {
+            (i128::from(dividend / divisor), i128::from(dividend % divisor))
+        }
+        _ => (dividend / divisor, dividend % divisor),
+    }
+}
+
 /// Returns the next digit of a quotient, and the rest after it. `rest` is less than `by`, and ten times as much may be more than an `i128`.
 fn next_digit(rest: i128, by: i128) -> (i128, i128) {
     if let Some(tenfold) = rest.checked_mul(10) {
@@ -249,23 +261,33 @@ fn power(exponent: u32) -> Option<i128> {
     10_i128.checked_pow(exponent)
 }
 
+impl Number {
+    /// Returns the number as it is written in JSON, with all digits after the point.
+    pub(super) fn to_text(self) -> String {
+        let (mut short, mut long) = (itoa::Buffer::new(), itoa::Buffer::new());
+        let digits = match u64::try_from(self.mantissa.unsigned_abs()) {
+            Ok(digits) => short.format(digits),
+            Err(_) => long.format(self.mantissa.unsigned_abs()),
+        };
+        let scale = self.scale as usize;
+        let mut text = String::with_capacity(digits.len().max(scale) + 3);
+        if self.mantissa < 0 {
+            text.push('-');
+        }
+        let point = digits.len().saturating_sub(scale);
+        text.push_str(if point == 0 { "0" } else { &digits[..point] });
+        if scale > 0 {
+            text.push('.');
+            (digits.len()..scale).for_each(|_| text.push('0'));
+            text.push_str(&digits[point..]);
+        }
+        text
+    }
+}
+
 impl fmt::Display for Number {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut buffer = itoa::Buffer::new();
-        let digits = buffer.format(self.mantissa.unsigned_abs());
-        if self.mantissa < 0 {
-            f.write_str("-")?;
-        }
-        let scale = self.scale as usize;
-        match digits.len().checked_sub(scale) {
-            _ if scale == 0 => f.write_str(digits),
-            None | Some(0) => write!(f, "0.{digits:0>scale$}"),
-            Some(point) => {
-                f.write_str(&digits[..point])?;
-                f.write_str(".")?;
-                f.write_str(&digits[point..])
-            }
-        }
+        f.write_str(&self.to_text())
     }
 }
 

@@ -160,7 +160,7 @@ impl<'r> Operand<'r> {
             Self::Bool(value) => Value::Bool(value),
             Self::Number(number) => match number.as_i64() {
                 Some(value) => Value::Int(value),
-                None => Value::Decimal(number.to_string()),
+                None => Value::Decimal(number.to_text()),
             },
             Self::Text(text) => Value::Text(text.into_owned()),
             Self::Stored(value) => value.clone(),
