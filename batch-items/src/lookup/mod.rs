@@ -203,7 +203,7 @@ where
 
     fn load(&self, source: &mut R) -> Result<Loaded<K, V>, BatchError> {
         let mut rows = HashMap::new();
-        let of = read_rows(source, self.if_empty, |record, number| {
+        let of = read_rows(source, self.if_empty, "if.empty", |record, number| {
             if number == 1 {
                 check_columns::<V>(&record)?;
             }
@@ -227,10 +227,12 @@ where
     }
 }
 
-/// Passes each row of a reader, with its number, to `add`, which fails with a cause. Returns the name of the source.
+/// Passes each row of a reader, with its number, to `add`, which fails with a cause. `property` decides whether there may be no rows. Returns the name
+/// of the source.
 fn read_rows<R: ReadItems<Item = Record>>(
     source: &mut R,
     if_empty: IfEmpty,
+    property: &str,
     mut add: impl FnMut(Record, u64) -> Result<(), String>,
 ) -> Result<String, BatchError> {
     let wrong = |error: BatchError| match error.is_configuration_error() {
@@ -251,9 +253,9 @@ fn read_rows<R: ReadItems<Item = Record>>(
     }
     source.close();
     match (number, if_empty) {
-        (0, IfEmpty::Fail) => Err(ConfigurationError::new(
-            "cannot load a look-up: it has no rows; set `if.empty` to `accept` if that is not an error",
-        )
+        (0, IfEmpty::Fail) => Err(ConfigurationError::new(format!(
+            "cannot load a look-up: it has no rows; set `{property}` to `accept` if that is not an error"
+        ))
         .into()),
         _ => Ok(of),
     }

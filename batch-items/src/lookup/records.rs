@@ -27,7 +27,8 @@ use crate::record::{
 /// | `if.unknown` | `fail` | a record without a row is an [`UnknownKey`], which a step may skip; `null`: its fields are null |
 /// | `lookup.if.empty` | `fail` | `accept`: there may be no rows |
 ///
-/// The reader of the rows has its properties with the prefix `lookup.`, such as `lookup.resource` or `lookup.query`. Then the properties of a
+/// The reader of the rows has its properties with the prefix `lookup.`, such as `lookup.resource` or `lookup.query`; a query fetches its rows in the order of
+/// `lookup.key`. Then the properties of a
 /// [`RecordProcessor`] apply to the record with its new fields.
 ///
 /// The rows are read at the first record, and stay in memory for the step. Keys are compared as texts, and a record whose key is null has no
@@ -109,22 +110,20 @@ impl<R: ReadItems<Item = Record>> RecordLookupProcessor<R> {
         let added = self.add(&rows, &mut record);
         self.rows = Some(rows);
         added?;
-        Ok(self.each.process(record)?)
+        self.each.process(record)
     }
 
     fn add(&mut self, rows: &Rows, record: &mut Record) -> Result<(), BatchError> {
-        let mut key = Vec::with_capacity(self.key.0.len());
-        for part in &self.key.0 {
-            match part.value(record)? {
-                Value::Null => break,
-                value => key.push(value.to_string()),
-            }
-        }
-        let row = rows.values.get(&key).map(|row| row.iter().cloned());
+        let key = self.key.0.iter().map(|part| part.value(record));
+        let key: Vec<Value> = key.collect::<Result<_, _>>()?;
+        let texts = key.iter().map(|part| (!part.is_null()).then(|| part.to_string()));
+        let texts: Option<Vec<String>> = texts.collect();
+        let row = texts.and_then(|texts| rows.values.get(&texts));
+        let row = row.map(|row| row.iter().cloned());
         let nulls = || rows.names.iter().map(|_| Value::Null);
         let names = self.names.after(record, &rows.names).map_err(|name| {
             ConfigurationError::new(format!(
-                "the look-up would replace the field `{name}` of the records; rename it in `lookup.fields`, such as `row_{name}={name}`"
+                "the records have a field `{name}` already, which the look-up would replace; give it another name in `lookup.fields`, as `new=old`"
             ))
         })?;
         match (row, self.if_unknown) {
@@ -134,7 +133,7 @@ impl<R: ReadItems<Item = Record>> RecordLookupProcessor<R> {
                 return Err(UnknownKey {
                     of: rows.of.clone(),
                     columns: self.columns.to_string(),
-                    key: format!("{:?}", key.join(",")),
+                    key: shown(&key),
                 }
                 .into());
             }
@@ -158,30 +157,35 @@ impl<R: ReadItems<Item = Record>> RecordLookupProcessor<R> {
         }
         let mut names: Vec<String> = self.fields.names().map(str::to_owned).collect();
         let mut values = HashMap::new();
-        let of = read_rows(&mut self.source, self.if_empty, |row, number| {
-            if number == 1 && self.fields.is_empty() {
-                let columns = row.iter().map(|(name, _)| name.to_owned());
-                names = columns.filter(|name| !self.columns.0.contains(name)).collect();
-            }
-            let key = key_of(&row, &self.columns.0)?;
-            let row: Arc<[Value]> = match self.fields.is_empty() {
-                true => names
-                    .iter()
-                    .map(|name| row.get(name).cloned().unwrap_or_default())
-                    .collect(),
-                false => self.fields.of(&row).map_err(|error| error.to_string())?.into(),
-            };
-            match values.entry(key) {
-                Entry::Vacant(free) => {
-                    free.insert(row);
-                    Ok(())
+        let of = read_rows(
+            &mut self.source,
+            self.if_empty,
+            "lookup.if.empty",
+            |row, number| {
+                if number == 1 && self.fields.is_empty() {
+                    let columns = row.iter().map(|(name, _)| name.to_owned());
+                    names = columns.filter(|name| !self.columns.0.contains(name)).collect();
                 }
-                Entry::Occupied(row) => Err(format!(
-                    "an earlier row has the key {:?}, too",
-                    row.key().join(",")
-                )),
-            }
-        })?;
+                let key = key_of(&row, &self.columns.0)?;
+                let row: Arc<[Value]> = match self.fields.is_empty() {
+                    true => names
+                        .iter()
+                        .map(|name| row.get(name).cloned().unwrap_or_default())
+                        .collect(),
+                    false => self.fields.of(&row).map_err(|error| error.to_string())?.into(),
+                };
+                match values.entry(key) {
+                    Entry::Vacant(free) => {
+                        free.insert(row);
+                        Ok(())
+                    }
+                    Entry::Occupied(row) => Err(format!(
+                        "an earlier row has the key {:?}, too",
+                        row.key().join(",")
+                    )),
+                }
+            },
+        )?;
         if values.is_empty() && names.is_empty() {
             return Err(wrong("without rows, `lookup.fields` has to name the fields of the records").into());
         }
@@ -197,4 +201,13 @@ fn key_of(row: &Record, columns: &[String]) -> Result<Vec<String>, String> {
         Some(value) => Ok(value.to_string()),
     };
     columns.iter().map(text).collect()
+}
+
+/// Returns a key as messages show it.
+fn shown(key: &[Value]) -> String {
+    let part = |value: &Value| match value {
+        Value::Null => "null".to_owned(),
+        value => format!("{:?}", value.to_string()),
+    };
+    key.iter().map(part).collect::<Vec<_>>().join(",")
 }

@@ -10,7 +10,7 @@ use super::value::{Record, Value};
 #[derive(Debug)]
 pub(super) struct Field {
     pub(super) name: String,
-    may_lack: bool,
+    pub(super) may_lack: bool,
     /// Where the field was in the last record. Others may have it elsewhere.
     last: AtomicUsize,
 }
@@ -57,9 +57,9 @@ impl MappingError {
 
     /// Adds what a word without quotes may have been meant as.
     #[cold]
-    pub(super) fn with_hint(self, word: &str) -> Self {
+    pub(super) fn with_hint(self, written: &str, name: &str) -> Self {
         Self(format!(
-            "{}; write `{word}?` if records may lack it, and `'{word}'` for the text",
+            "{}; write `{written}?` if records may lack it, and `'{name}'` for the text",
             self.0
         ))
     }

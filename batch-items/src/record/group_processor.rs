@@ -41,7 +41,7 @@ pub struct RecordGroupProcessor {
 impl RecordGroupProcessor {
     /// Maps a group, or filters it.
     #[process_item]
-    pub fn process(&mut self, mut group: Vec<Record>) -> Result<Option<Vec<Record>>, MappingError> {
+    pub fn process(&mut self, mut group: Vec<Record>) -> Result<Option<Vec<Record>>, BatchError> {
         let mut header_text = None;
         if !self.header_fields.is_empty() && !group.is_empty() {
             let header = group.remove(0);
@@ -50,13 +50,14 @@ impl RecordGroupProcessor {
                 .header_fields
                 .iter()
                 .map(|Renamed { name, from }| Ok((name.as_str(), from.of(&header)?)))
-                .collect::<Result<_, _>>()?;
+                .collect::<Result<_, MappingError>>()?;
             for record in &mut group {
                 for (name, value) in &fields {
                     if record.get(name).is_some() {
                         return Err(MappingError::new(format!(
                             "`header.fields` would replace the field `{name}` of a record; rename it, such as `header_{name}={name}`"
-                        )));
+                        ))
+                        .into());
                     }
                     record.set(name, (*value).clone());
                 }

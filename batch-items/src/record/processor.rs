@@ -4,9 +4,9 @@ use std::borrow::Cow;
 use std::str::FromStr;
 use std::sync::Arc;
 
+use batch_runtime::ConfigurationError;
 use batch_runtime::prelude::*;
 
-use super::constants::constants;
 use super::decimal;
 use super::expression::{Condition, Expression, assignments, field};
 use super::field::{Field, MappingError};
@@ -34,8 +34,8 @@ use crate::formats;
 /// | `date(%d.%m.%Y)` | `30.11.2026`; a [pattern](crate::formats), with or without a time | a text in the form of ISO 8601 |
 /// | `text` | anything | a text |
 ///
-/// The properties are applied in this order. `where` and `set` are expressions in the syntax of SQL, see the guide; a field that is computed is
-/// visible in those after it.
+/// The properties are applied in this order. `where` and `set` are expressions in the syntax of SQL, see the guide; later expressions see a
+/// computed field.
 ///
 /// A field that records may lack has a `?` after its name, and is null there: `note? is null`, `id, note?`, `delay?=int`. Without it, such a
 /// record is a [`MappingError`].
@@ -121,7 +121,7 @@ impl<T: FromStr<Err = String> + Named> FromStr for Distinct<T> {
 
     fn from_str(text: &str) -> Result<Self, String> {
         let mut values: Vec<T> = Vec::new();
-        for part in constants(text, ',').filter(|_| !text.trim().is_empty()) {
+        for part in split(text).filter(|_| !text.trim().is_empty()) {
             let value: T = part.trim().parse()?;
             distinct(value.name(), values.iter().map(Named::name))?;
             values.push(value);
@@ -199,7 +199,15 @@ impl FromStr for Renamed {
 
     fn from_str(text: &str) -> Result<Self, String> {
         let (name, from) = split_name(text).unwrap_or((text, text));
-        let (name, from) = (field(name)?.name, field(from)?);
+        let is_renamed = name.len() < text.len();
+        let (name, from) = (field(name)?, field(from)?);
+        if is_renamed && name.may_lack {
+            let (name, old) = (name.name, from.name);
+            return Err(format!(
+                "`{name}?`: the `?` follows the old name, `{name}={old}?`"
+            ));
+        }
+        let name = name.name;
         if name.is_empty() || from.name.is_empty() {
             return Err("expected the name of a field, or `new=old`".to_owned());
         }
@@ -209,16 +217,35 @@ impl FromStr for Renamed {
 
 /// Splits at the first `=` that is not in quotes.
 fn split_name(text: &str) -> Option<(&str, &str)> {
-    let mut quote = None;
-    let at = text.find(|character| {
-        match quote {
-            Some(open) if open == character => quote = None,
-            None if "\"`".contains(character) => quote = Some(character),
+    let at = outside(text, '=')?;
+    Some((&text[..at], &text[at + 1..]))
+}
+
+/// Splits a list at its commas.
+fn split(text: &str) -> impl Iterator<Item = &str> {
+    let mut rest = Some(text);
+    std::iter::from_fn(move || {
+        let list = rest?;
+        let end = outside(list, ',');
+        rest = end.map(|end| &list[end + 1..]);
+        Some(&list[..end.unwrap_or(list.len())])
+    })
+}
+
+/// Finds a character that is neither in the quotes of a name nor in the parentheses of a type.
+fn outside(text: &str, wanted: char) -> Option<usize> {
+    let (mut quote, mut depth) = (None, 0_usize);
+    text.find(|character| {
+        match character {
+            _ if quote == Some(character) => quote = None,
+            _ if quote.is_some() => {}
+            '"' | '`' => quote = Some(character),
+            '(' => depth += 1,
+            ')' => depth = depth.saturating_sub(1),
             _ => {}
         }
-        quote.is_none() && character == '='
-    })?;
-    Some((&text[..at], &text[at + 1..]))
+        quote.is_none() && depth == 0 && character == wanted
+    })
 }
 
 impl FromStr for Computed {
@@ -245,7 +272,10 @@ impl FromStr for Typed {
     fn from_str(text: &str) -> Result<Self, String> {
         let (name, ty) = split_name(text).ok_or("expected `name=type`")?;
         Ok(Self {
-            field: field(name)?,
+            field: field(name).and_then(|field| match field.name.is_empty() {
+                true => Err("expected `name=type`".to_owned()),
+                false => Ok(field),
+            })?,
             ty: ty.trim().parse()?,
         })
     }
@@ -314,16 +344,16 @@ impl Assigned {
             return Ok(());
         }
         let names = self.names.after(record, std::slice::from_ref(&self.name));
-        if let Ok(names) = names {
-            record.extend(names, [value]);
-        }
+        let names =
+            names.map_err(|name| MappingError::new(format!("the record has a field `{name}` already")))?;
+        record.extend(names, [value]);
         Ok(())
     }
 }
 
 impl Selection {
     /// Finds the values of the result in records that have these names.
-    fn new(record: &Record, fields: &[Renamed], computed: &[Assigned]) -> Result<Self, MappingError> {
+    fn new(record: &Record, fields: &[Renamed], computed: &[Assigned]) -> Result<Self, BatchError> {
         let (mut names, mut sources) = (Vec::new(), Vec::new());
         let mut add = |name: &str, from: &Field| -> Result<(), MappingError> {
             from.of(record)?;
@@ -337,10 +367,11 @@ impl Selection {
         for Assigned { name, .. } in computed {
             let same = fields.iter().find(|field| field.name == *name);
             if let Some(Renamed { from, .. }) = same.filter(|field| field.from.name != *name) {
-                return Err(MappingError::new(format!(
-                    "`set` computes the field `{name}`, which `fields` would replace by `{}`; rename one",
+                return Err(ConfigurationError::new(format!(
+                    "`set` computes the field `{name}`, which `fields` would replace by `{}`; give one of them another name",
                     from.name
-                )));
+                ))
+                .into());
             }
             if same.is_none() {
                 add(name, &Field::new(name.clone(), false))?;
@@ -376,7 +407,7 @@ impl Selection {
 impl RecordProcessor {
     /// Maps a record, or filters it.
     #[process_item]
-    pub fn process(&mut self, mut record: Record) -> Result<Option<Record>, MappingError> {
+    pub fn process(&mut self, mut record: Record) -> Result<Option<Record>, BatchError> {
         if self.trim {
             record.trim();
         }

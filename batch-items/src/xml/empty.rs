@@ -1,7 +1,5 @@
 //! Elements without content.
 
-use std::borrow::Cow;
-
 use super::markup::{Kind, Markup};
 use crate::record::BLANKS_FOLLOW;
 
@@ -31,10 +29,11 @@ pub(super) fn without_empty(text: &str, name: &str, with_attributes: bool) -> Op
     removed.then_some(left)
 }
 
-/// Marks blanks that are the whole content of an inner element, so that the parser does not take them for the indentation of elements.
-pub(super) fn with_blanks(text: &str) -> Cow<'_, str> {
+/// Returns a text with a mark before blanks that are the whole content of an inner element, so that the parser does not take them for the indentation of
+/// elements; `None` if there are none.
+pub(super) fn marked_blanks(text: &str) -> Option<String> {
     if !memchr::memmem::find_iter(text.as_bytes(), "</").any(|end| may_be_blank(&text[..end])) {
-        return Cow::Borrowed(text);
+        return None;
     }
     let (mut marked, mut rest, mut is_inner) = (String::with_capacity(text.len() + 16), text, false);
     while let Some(start) = rest.find('<') {
@@ -50,7 +49,7 @@ pub(super) fn with_blanks(text: &str) -> Cow<'_, str> {
         (rest, is_inner) = (after, true);
     }
     marked.push_str(rest);
-    Cow::Owned(marked)
+    (marked.len() > text.len()).then_some(marked)
 }
 
 /// Returns whether a text before an end tag may be an element whose content is blank: a fast test that most elements do not pass.
@@ -76,7 +75,7 @@ fn is_blank_content(mut rest: &str) -> bool {
         let (is_blank, length) = if let Some((text, length)) = between(rest, "<![CDATA[", "]]>") {
             has_blanks |= !text.is_empty();
             (text.trim().is_empty(), length)
-        } else if let Some((reference, length)) = between(rest, "&#", ";") {
+        } else if let Some((reference, length)) = between(reference(rest), "&#", ";") {
             let number = match reference.strip_prefix('x') {
                 Some(digits) => u32::from_str_radix(digits, 16),
                 None => reference.parse(),
@@ -94,6 +93,12 @@ fn is_blank_content(mut rest: &str) -> bool {
         }
         rest = &rest[length..];
     }
+}
+
+/// Returns the characters of a reference at the beginning, so that no search goes beyond it.
+fn reference(rest: &str) -> &str {
+    let is_part = |c: char| "&#;".contains(c) || c.is_ascii_alphanumeric();
+    &rest[..rest.find(|c| !is_part(c)).unwrap_or(rest.len())]
 }
 
 /// Returns the text between two marks at the beginning, and the length with both.
@@ -176,7 +181,8 @@ mod tests {
     #[test]
     fn blanks_that_are_the_whole_content_are_kept() {
         let check = |text: &str, expected: &str| {
-            assert_eq!(with_blanks(text).replace(BLANKS_FOLLOW, "+"), expected, "{text}")
+            let marked = marked_blanks(text).unwrap_or_else(|| text.to_owned());
+            assert_eq!(marked.replace(BLANKS_FOLLOW, "+"), expected, "{text}");
         };
         check("<r><a> </a></r>", "<r><a>+ </a></r>");
         check("<r>\n <a b='>'>\n\t</a>\n</r>", "<r>\n <a b='>'>+\n\t</a>\n</r>");

@@ -11,7 +11,7 @@ use quick_xml::de::Deserializer;
 use serde::de::DeserializeOwned;
 use serde_path_to_error::Segment;
 
-use super::empty::{with_blanks, without_empty};
+use super::empty::{marked_blanks, without_empty};
 use super::markup::{Kind, Markup};
 use super::name::ElementName;
 use crate::added::{Added, from_record, from_record_with_path};
@@ -420,11 +420,12 @@ impl<T: DeserializeOwned> Items<T> for Fragments {
         let added = self.source.added(self.start.line, self.record, &self.text);
         self.check_inner::<T>()?;
         let text = with_nil(&self.text);
-        // A struct has declared fields, a record has what is there.
-        let text = match fields_of::<T>() {
-            None => Cow::Owned(with_blanks(&text).into_owned()),
-            Some(_) => text,
+        // In a record, blanks are a value; the parser would drop them as indentation.
+        let marked = match fields_of::<T>() {
+            None => marked_blanks(&text),
+            Some(_) => None,
         };
+        let text = marked.map_or(text, Cow::Owned);
         match from_record(&mut Deserializer::from_str(&text), &added) {
             Ok(item) => Ok(item),
             Err(_) => from_text(&text, &added).map_err(|cause| self.bad(cause)),

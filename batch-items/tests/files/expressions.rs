@@ -141,6 +141,9 @@ fn a_wrong_expression_is_rejected_before_the_job_starts() {
         ("set=a", "expected `=` after `a`"),
         ("types=a=date(%d.%m)", "needs a year, a month and a day"),
         ("types=a=bool(J)", "expected two texts, such as `bool(J/N)`"),
+        ("types==int", "expected `name=type`"),
+        ("fields=new?=old", "the `?` follows the old name, `new=old?`"),
+        ("fields=\"a", "expected the name of a field, found `\"a`"),
         ("types=a=money", "expected `int`, `decimal`, `comma`"),
     ] {
         let rejected = stage(property, "id\n").rejected();
@@ -197,9 +200,9 @@ fn numbers_are_written_as_numbers_whatever_their_form() {
 #[test]
 fn names_with_other_characters_are_in_quotes() {
     check(
-        "types=\"order no\"=int, order no2=int, \"paid?\"=bool(J/N)\nset=next=\"order no\" + 1\nfields=no=\"order no\", \"paid?\", none?",
-        "order no;order no2;paid?\n7;8;J\n",
-        "{\"no\":7,\"paid?\":true,\"none\":null,\"next\":8}\n",
+        "types=day=date(%d, %m %Y), \"order no\"=int, order no2=int, \"paid?\"=bool(J/N)\nset=next=\"order no\" + 1\nfields=no=\"order no\", \"paid?\", none?, \"a,b\"=day",
+        "order no;order no2;paid?;day\n7;8;J;30, 11 2026\n",
+        "{\"no\":7,\"paid?\":true,\"none\":null,\"a,b\":\"2026-11-30\",\"next\":8}\n",
     );
 }
 

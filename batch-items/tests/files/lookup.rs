@@ -299,7 +299,7 @@ fn a_look_up_of_records_that_is_wrong_fails_the_step() {
             "number,owner\n7,Ada\n",
             "there is no column `account`, which `lookup.key` names",
         ),
-        ("FILE", "account,owner\n", "it has no rows; set `if.empty`"),
+        ("FILE", "account,owner\n", "it has no rows; set `lookup.if.empty`"),
         (
             "FILE\nlookup.if.empty=accept",
             "account,owner\n",

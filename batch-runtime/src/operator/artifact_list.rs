@@ -66,12 +66,19 @@ impl ArtifactDescription {
             roles: Vec::new(),
             class: registration.class,
             ready_made: registration.is_ready_made(),
-            properties: (registration.properties)()
-                .iter()
-                .map(PropertyDescription::of)
-                .collect(),
+            properties: described(&(registration.properties)()),
         }
     }
+}
+
+/// Returns the descriptions of properties. Of a name that several parts of the artifact have, the first part describes it.
+fn described(properties: &[PropertyInfo]) -> Vec<PropertyDescription> {
+    let is_first = |at: usize, name: &str| properties[..at].iter().all(|earlier| earlier.name != name);
+    let firsts = properties.iter().enumerate();
+    firsts
+        .filter(|(at, property)| is_first(*at, &property.name))
+        .map(|(_, property)| PropertyDescription::of(property))
+        .collect()
 }
 
 impl PropertyDescription {

@@ -77,10 +77,12 @@ fn coalesce<'r>(scope: &Scope<'r>, arguments: &'r [Term]) -> Called<'r> {
 
 /// Returns null if two values are equal, else the first one.
 fn nullif<'r>(scope: &Scope<'r>, arguments: &'r [Term]) -> Called<'r> {
-    let (found, null) = (scope.evaluate(&arguments[0])?, scope.evaluate(&arguments[1])?);
-    let is_equal =
-        !found.is_null() && scope.compare(EQUAL, (&arguments[0], &found), (&arguments[1], &null))?;
-    Ok(if is_equal { Operand::Null } else { found })
+    let (one, other) = (scope.side(&arguments[0])?, scope.side(&arguments[1])?);
+    let are_values = !one.value.is_null() && !other.value.is_null();
+    match are_values && scope.compare(EQUAL, &one, &other)? {
+        true => Ok(Operand::Null),
+        false => Ok(one.value),
+    }
 }
 
 fn lower<'r>(scope: &Scope<'r>, arguments: &'r [Term]) -> Called<'r> {
@@ -130,8 +132,9 @@ fn replace<'r>(scope: &Scope<'r>, arguments: &'r [Term]) -> Called<'r> {
     if from.is_empty() {
         return text(source);
     }
-    let longer = source.matches(&*from).count().saturating_mul(to.len());
-    scope.check_length(source.len().saturating_add(longer), &arguments[0])?;
+    let count = source.matches(&*from).count();
+    let kept = source.len() - count * from.len();
+    scope.check_length(kept.saturating_add(count.saturating_mul(to.len())), &arguments[0])?;
     text(source.replace(&*from, &to))
 }
 
@@ -145,13 +148,17 @@ fn lpad<'r>(scope: &Scope<'r>, arguments: &'r [Term]) -> Called<'r> {
         Some(fill) => scope.text(fill)?,
         None => Cow::Borrowed(" "),
     };
-    let missing = length.checked_sub(source.chars().count());
-    let Some(missing) = missing.filter(|_| length <= LONGEST && (!fill.is_empty())) else {
-        return Err(scope.error(format!(
-            "{}: {source:?} does not fit into {length} characters",
-            scope.shown(&arguments[0])
-        )));
+    if length > LONGEST {
+        let cause = format!("expected at most {LONGEST} characters, found {length}");
+        return Err(fault(scope, &arguments[1], &cause));
+    }
+    let Some(missing) = length.checked_sub(source.chars().count()) else {
+        let cause = format!("{source:?} does not fit into {length} characters");
+        return Err(fault(scope, &arguments[0], &cause));
     };
+    if missing > 0 && fill.is_empty() {
+        return Err(fault(scope, &arguments[2], "the text to fill up with is empty"));
+    }
     let padding: String = fill.chars().cycle().take(missing).collect();
     text(padding + &source)
 }
@@ -258,7 +265,7 @@ fn day<'r>(scope: &Scope<'r>, arguments: &'r [Term]) -> Called<'r> {
     integer(civil(scope, &arguments[0])?.day().into())
 }
 
-/// The SHA-256 of a text, in hexadecimal digits.
+/// Returns the SHA-256 of a text, in hexadecimal digits.
 fn hash<'r>(scope: &Scope<'r>, arguments: &'r [Term]) -> Called<'r> {
     let digest = Sha256::digest(scope.text(&arguments[0])?.as_bytes());
     text(
@@ -269,7 +276,7 @@ fn hash<'r>(scope: &Scope<'r>, arguments: &'r [Term]) -> Called<'r> {
     )
 }
 
-/// A UUID of version 8 (RFC 9562) from the SHA-256 of a key: equal keys have equal UUIDs.
+/// Returns a UUID of version 8 (RFC 9562) from the SHA-256 of a key: equal keys have equal UUIDs.
 fn uuid<'r>(scope: &Scope<'r>, arguments: &'r [Term]) -> Called<'r> {
     let mut bytes = Sha256::digest(scope.text(&arguments[0])?.as_bytes());
     bytes[6] = bytes[6] & 0x0f | 0x80;

@@ -1,7 +1,7 @@
 //! Expressions on records, in the syntax of SQL: conditions, keys and computed fields.
 //!
-//! Null is not unknown, as it is in SQL: except where a test or a function takes it, it is an error of the record, as are a missing field and a value
-//! of another type.
+//! In SQL, null makes a condition unknown. Here it is an error of the record, unless a test such as `is null` or a function such as `coalesce`
+//! accepts it. A missing field and a value of another type are errors, too.
 
 mod functions;
 mod number;

@@ -3,7 +3,7 @@
 use std::cmp::Ordering;
 
 use batch_runtime::xml::suggest::did_you_mean;
-use regex::RegexBuilder;
+use regex::{Regex, RegexBuilder};
 
 use super::functions::FUNCTIONS;
 use super::number::Number;
@@ -116,8 +116,8 @@ impl<'s> Parser<'s> {
         match &token.kind {
             TokenKind::End => Ok(()),
             TokenKind::Symbol(symbol) if COMPARISONS.iter().any(|(text, _)| text == symbol) => Err(self
-                .wrong_at(
-                    token,
+                .wrong(
+                    token.start,
                     "a comparison does not continue; join two of them by `and`,",
                 )),
             _ => Err(self.expected("an operator or the end")),
@@ -170,8 +170,10 @@ impl<'s> Parser<'s> {
         if let Some((ignores_case, is_negated)) =
             self.symbol_of(&PATTERNS.map(|(symbol, case, negated)| (symbol, (case, negated))))
         {
+            let at = self.peek().start;
             let pattern = self.pattern("a regular expression in single quotes")?;
-            return self.matched(one, &pattern, ignores_case, is_negated);
+            let regex = self.regex(&pattern, at, ignores_case)?;
+            return self.matched(one, regex, is_negated);
         }
         if self.takes_word("is") {
             return self.test(one);
@@ -189,14 +191,13 @@ impl<'s> Parser<'s> {
             self.comparable(&one, &high)?;
             Kind::Between(Box::new(one), Box::new(low), Box::new(high))
         } else if let Some(ignores_case) = self.like() {
+            let at = self.peek().start;
             let pattern = self.pattern("a pattern in single quotes, such as `'A%'`")?;
             let Some(pattern) = like_as_regex(&pattern) else {
-                return Err(self.wrong(
-                    start,
-                    "a backslash in a pattern precedes `%`, `_` or a backslash,",
-                ));
+                return Err(self.wrong(at, "a backslash in a pattern precedes `%`, `_` or a backslash,"));
             };
-            return self.matched(one, &pattern, ignores_case, is_negated);
+            let regex = self.regex(&pattern, at, ignores_case)?;
+            return self.matched(one, regex, is_negated);
         } else if is_negated {
             return Err(self.expected("`in`, `between` or `like` after `not`"));
         } else {
@@ -268,8 +269,9 @@ impl<'s> Parser<'s> {
         }
     }
 
-    fn matched(&self, one: Term, pattern: &str, ignores_case: bool, is_negated: bool) -> Parsed {
-        let regex = RegexBuilder::new(pattern)
+    /// Compiles a pattern at a place of the expression.
+    fn regex(&self, pattern: &str, at: usize, ignores_case: bool) -> Parsed<Regex> {
+        RegexBuilder::new(pattern)
             .case_insensitive(ignores_case)
             .dot_matches_new_line(true)
             .build()
@@ -277,11 +279,11 @@ impl<'s> Parser<'s> {
                 let error = error.to_string();
                 let cause = error.lines().last().unwrap_or_default();
                 let cause = cause.strip_prefix("error: ").unwrap_or(cause);
-                self.wrong(
-                    one.at.start,
-                    &format!("the regular expression `{pattern}`: {cause},"),
-                )
-            })?;
+                self.wrong(at, &format!("the regular expression `{pattern}`: {cause},"))
+            })
+    }
+
+    fn matched(&self, one: Term, regex: Regex, is_negated: bool) -> Parsed {
         let term = self.ended(one.at.start, Kind::Matches(Box::new(one), regex))?;
         match is_negated {
             true => self.negated(term),
@@ -319,8 +321,12 @@ impl<'s> Parser<'s> {
     }
 
     fn calculated(&self, operation: Arithmetic, one: Term, other: Term) -> Parsed {
-        self.needs(&one, Type::Number)?;
-        self.needs(&other, Type::Number)?;
+        for operand in [&one, &other] {
+            self.needs(operand, Type::Number)?;
+            if matches!(operand.kind, Kind::Large(_)) {
+                return Err(self.wrong(operand.at.start, "expected a number of at most 38 digits"));
+            }
+        }
         self.binary(|one, other| Kind::Arithmetic(operation, one, other), one, other)
     }
 
@@ -334,6 +340,12 @@ impl<'s> Parser<'s> {
             parser.needs(&operand, Type::Number)?;
             let kind = match operand.kind {
                 Kind::Number(number) => Kind::Number(number.negated()),
+                Kind::Large(Value::Decimal(digits)) => {
+                    Kind::Large(Value::Decimal(match digits.strip_prefix('-') {
+                        Some(digits) => digits.to_owned(),
+                        None => format!("-{digits}"),
+                    }))
+                }
                 _ => Kind::Negate(Box::new(operand)),
             };
             parser.ended(start, kind)
@@ -462,10 +474,8 @@ impl<'s> Parser<'s> {
                 false => format!("{least} to {most}"),
             };
             let found = arguments.len();
-            return Err(self.wrong(
-                start,
-                &format!("`{name}` takes {expected} arguments, not {found},"),
-            ));
+            let noun = if expected == "1" { "argument" } else { "arguments" };
+            return Err(self.wrong(start, &format!("`{name}` takes {expected} {noun}, not {found},")));
         }
         let pattern = arguments
             .get(1)
@@ -498,7 +508,7 @@ impl<'s> Parser<'s> {
     fn too_deep(&self) -> String {
         self.wrong(
             self.peek().start,
-            &format!("the expression has more than {DEEPEST} levels"),
+            &format!("the expression has more than {DEEPEST} levels; compute a part of it in another field,"),
         )
     }
 
@@ -615,11 +625,7 @@ impl<'s> Parser<'s> {
             TokenKind::End => "the end".to_owned(),
             _ => format!("`{}`", &self.source[token.start..token.end]),
         };
-        self.wrong_at(token, &format!("expected {what}, found {found}"))
-    }
-
-    fn wrong_at(&self, token: &Token, cause: &str) -> String {
-        self.wrong(token.start, cause)
+        self.wrong(token.start, &format!("expected {what}, found {found}"))
     }
 
     fn wrong(&self, at: usize, cause: &str) -> String {

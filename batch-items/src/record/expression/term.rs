@@ -220,6 +220,12 @@ impl<'r> Operand<'r> {
     }
 }
 
+/// A part that is compared, and its value.
+pub(super) struct Side<'r> {
+    pub(super) term: &'r Term,
+    pub(super) value: Operand<'r>,
+}
+
 /// The record of an evaluation, and the text of the expression, which errors show.
 #[derive(Clone, Copy)]
 pub(super) struct Scope<'r> {
@@ -237,7 +243,7 @@ impl<'r> Scope<'r> {
             Kind::Text(text) => Operand::Text(Cow::Borrowed(text)),
             Kind::Field(field) => match field.of(self.record) {
                 Ok(value) => Operand::Stored(value),
-                Err(error) => return Err(error.with_hint(&field.name)),
+                Err(error) => return Err(error.with_hint(&self.source[term.at.clone()], &field.name)),
             },
             Kind::Negate(operand) => Operand::Number(self.number(operand)?.negated()),
             Kind::Arithmetic(operation, one, other) => {
@@ -265,7 +271,15 @@ impl<'r> Scope<'r> {
             }
             Kind::Cast(operand, ty) => self.cast(operand, *ty)?,
             Kind::Call(function, arguments) => (function.call)(self, arguments)?,
-            _ => Operand::Bool(self.condition(term)?),
+            Kind::Not(_)
+            | Kind::And(_)
+            | Kind::Or(_)
+            | Kind::Compare(..)
+            | Kind::IsNull(_)
+            | Kind::IsDistinct(..)
+            | Kind::In(..)
+            | Kind::Between(..)
+            | Kind::Matches(..) => Operand::Bool(self.condition(term)?),
         })
     }
 
@@ -290,31 +304,28 @@ impl<'r> Scope<'r> {
                 false
             }
             Kind::Compare(comparison, one, other) => {
-                let values = (self.evaluate(one)?, self.evaluate(other)?);
-                self.compare(comparison, (one, &values.0), (other, &values.1))?
+                self.compare(comparison, &self.side(one)?, &self.side(other)?)?
             }
             Kind::IsNull(operand) => self.evaluate(operand)?.is_null(),
             Kind::IsDistinct(one, other) => {
-                let values = (self.evaluate(one)?, self.evaluate(other)?);
-                match (values.0.is_null(), values.1.is_null()) {
-                    (false, false) => !self.compare(EQUAL, (one, &values.0), (other, &values.1))?,
+                let (one, other) = (self.side(one)?, self.side(other)?);
+                match (one.value.is_null(), other.value.is_null()) {
+                    (false, false) => !self.compare(EQUAL, &one, &other)?,
                     (one, other) => one != other,
                 }
             }
             Kind::In(operand, others) => {
-                let value = self.evaluate(operand)?;
+                let one = self.side(operand)?;
                 for other in others {
-                    if self.compare(EQUAL, (operand, &value), (other, &self.evaluate(other)?))? {
+                    if self.compare(EQUAL, &one, &self.side(other)?)? {
                         return Ok(true);
                     }
                 }
                 false
             }
             Kind::Between(operand, low, high) => {
-                let value = self.evaluate(operand)?;
-                let limits = (self.evaluate(low)?, self.evaluate(high)?);
-                self.compare(AT_LEAST, (operand, &value), (low, &limits.0))?
-                    && self.compare(AT_MOST, (operand, &value), (high, &limits.1))?
+                let (one, low, high) = (self.side(operand)?, self.side(low)?, self.side(high)?);
+                self.compare(AT_LEAST, &one, &low)? && self.compare(AT_MOST, &one, &high)?
             }
             Kind::Matches(operand, pattern) => pattern.is_match(&self.text(operand)?),
             _ => {
@@ -331,6 +342,7 @@ impl<'r> Scope<'r> {
         let operand = self.evaluate(term)?;
         match operand.as_number() {
             Some(number) => Ok(number),
+            None if is_number(&operand) => Err(self.too_long(term)),
             None => Err(self.mismatch(term, &operand, Type::Number)),
         }
     }
@@ -352,66 +364,67 @@ impl<'r> Scope<'r> {
         Ok(operand.into_text())
     }
 
-    /// Compares the values of two parts.
+    /// Evaluates a part for a comparison.
+    pub(super) fn side(&self, term: &'r Term) -> Result<Side<'r>, MappingError> {
+        let value = self.evaluate(term)?;
+        Ok(Side { term, value })
+    }
+
+    /// Compares two parts.
     pub(super) fn compare(
         &self,
         comparison: Comparison,
-        one: (&Term, &Operand<'_>),
-        other: (&Term, &Operand<'_>),
+        one: &Side<'_>,
+        other: &Side<'_>,
     ) -> Result<bool, MappingError> {
-        let wrong =
-            |(term, value): (&Term, &Operand<'_>), expected| Err(self.mismatch(term, value, expected));
-        if let Some(null) = [one, other].into_iter().find(|(_, value)| value.is_null()) {
-            return wrong(null, Type::Text);
+        let wrong = |side: &Side<'_>, expected| Err(self.mismatch(side.term, &side.value, expected));
+        let either = |is: fn(&Operand<'_>) -> bool| is(&one.value) || is(&other.value);
+        if let Some(null) = [one, other].into_iter().find(|side| side.value.is_null()) {
+            let is_number = either(|value| value.is_number());
+            return wrong(null, if is_number { Type::Number } else { Type::Text });
         }
-        if one.1.is_number() || other.1.is_number() {
-            return match order_of_numbers(one.1, other.1) {
+        if either(|value| value.is_number()) {
+            return match order_of_numbers(&one.value, &other.value) {
                 Some(order) => Ok(comparison.contains(&order)),
-                None if is_number(one.1) => wrong(other, Type::Number),
+                None if is_number(&one.value) => wrong(other, Type::Number),
                 None => wrong(one, Type::Number),
             };
         }
-        if one.1.is_bool() || other.1.is_bool() {
-            return match (one.1.as_bool(), other.1.as_bool()) {
+        if either(|value| value.is_bool()) {
+            return match (one.value.as_bool(), other.value.as_bool()) {
                 (Some(one), Some(other)) => Ok(comparison.contains(&one.cmp(&other))),
                 (None, _) => wrong(one, Type::Condition),
                 (_, None) => wrong(other, Type::Condition),
             };
         }
-        match (one.1.as_str(), other.1.as_str()) {
-            (Some(first), Some(second)) => self.compare_texts(comparison, (one.0, first), (other.0, second)),
-            _ => Ok(comparison.contains(&value_text(one.1).cmp(&value_text(other.1)))),
+        match (one.value.as_str(), other.value.as_str()) {
+            (Some(first), Some(second)) if self.is_clear(comparison, one, other) => {
+                Ok(comparison.contains(&first.cmp(second)))
+            }
+            (Some(first), Some(second)) => Err(self.error(format!(
+                "{} and {} are texts, {first:?} and {second:?}, which compare as numbers in another way; write `cast({} as decimal)`",
+                self.shown(one.term),
+                self.shown(other.term),
+                &self.source[one.term.at.clone()],
+            ))),
+            _ => Ok(comparison.contains(&value_text(&one.value).cmp(&value_text(&other.value)))),
         }
     }
 
-    /// Compares two texts. The texts of a file may be numbers, but one that is equal to a literal text, or not, is meant as a text.
-    fn compare_texts(
-        &self,
-        comparison: Comparison,
-        one: (&Term, &str),
-        other: (&Term, &str),
-    ) -> Result<bool, MappingError> {
-        let holds = comparison.contains(&one.1.cmp(other.1));
-        let has_literal = [one, other]
-            .iter()
-            .any(|(term, _)| matches!(term.kind, Kind::Text(_)));
-        let is_of_texts = has_literal && (comparison == EQUAL || comparison == UNEQUAL);
-        let as_numbers = || match (Number::parse(one.1), Number::parse(other.1)) {
-            (Some(one), Some(other)) => one.compare(other),
-            _ => decimal::compare(one.1, other.1),
-        };
-        if is_of_texts || as_numbers().is_none_or(|order| comparison.contains(&order) == holds) {
-            return Ok(holds);
+    /// Returns whether two texts compare in the same way as numbers, if they are numbers. One that is equal to a literal text, or not, is meant as
+    /// a text.
+    fn is_clear(&self, comparison: Comparison, one: &Side<'_>, other: &Side<'_>) -> bool {
+        let is_literal = |side: &Side<'_>| matches!(side.term.kind, Kind::Text(_));
+        if (is_literal(one) || is_literal(other)) && (comparison == EQUAL || comparison == UNEQUAL) {
+            return true;
         }
-        Err(self.error(format!(
-            "{} and {} are texts, {:?} and {:?}, which compare as numbers in another way; write `cast({} as decimal)`, or \
-             declare `types`",
-            self.shown(one.0),
-            self.shown(other.0),
-            one.1,
-            other.1,
-            &self.source[one.0.at.clone()],
-        )))
+        match order_of_numbers(&one.value, &other.value) {
+            Some(order) => {
+                let as_texts = one.value.as_str().cmp(&other.value.as_str());
+                comparison.contains(&order) == comparison.contains(&as_texts)
+            }
+            None => true,
+        }
     }
 
     /// Checks the length of a text that an expression makes.
@@ -460,7 +473,10 @@ impl<'r> Scope<'r> {
                 .and_then(Number::to_integer)
                 .map(|integer| Operand::Number(Number::integer(integer))),
         };
-        converted.ok_or_else(|| self.mismatch(operand, &value, ty))
+        converted.ok_or_else(|| match ty == Type::Number && is_number(&value) {
+            true => self.too_long(operand),
+            false => self.mismatch(operand, &value, ty),
+        })
     }
 
     /// Returns the part of the expression in backticks.
@@ -472,7 +488,7 @@ impl<'r> Scope<'r> {
     #[cold]
     pub(super) fn too_long(&self, term: &Term) -> MappingError {
         self.error(format!(
-            "{} has more than 38 digits; round its parts",
+            "{} has more than 38 digits, or more than 100 after the point",
             self.shown(term)
         ))
     }
@@ -483,8 +499,9 @@ impl<'r> Scope<'r> {
         let shown = self.shown(term);
         if found.is_null() {
             let text = &self.source[term.at.clone()];
+            let value = if expected == Type::Text { "''" } else { "0" };
             return self.error(format!(
-                "{shown} is null; test `{text} is not null` before, or give it a value, such as `coalesce({text}, 0)`"
+                "{shown} is null; test `{text} is not null` before, or give it a value, such as `coalesce({text}, {value})`"
             ));
         }
         match &term.kind {

@@ -26,7 +26,7 @@ const SYMBOLS: [&str; 19] = [
     "!~*", "<=", ">=", "<>", "!=", "||", "!~", "~*", "~", "=", "<", ">", "+", "-", "*", "/", "%", "(", ")",
 ];
 
-/// What other languages write, and what is meant.
+/// Operators of other languages, with their replacements.
 const FOREIGN: [(&str, &str); 7] = [
     ("--", "a comment is not possible, and `- -1` is a number"),
     ("/*", "a comment is not possible"),
@@ -149,7 +149,7 @@ fn quoted(rest: &str, quote: char) -> Result<(String, usize), String> {
         text.push(quote);
         at += 1;
     }
-    Err(format!("the text {rest} has no closing quote"))
+    Err(format!("the quote {quote} is not closed"))
 }
 
 /// Returns the number at the beginning.
@@ -172,7 +172,7 @@ fn number(rest: &str) -> Result<(TokenKind, usize), String> {
     let is_padded = length > 1 && rest.starts_with('0') && !rest[1..].starts_with(['.', 'e', 'E']);
     if !has_digits || is_date || is_padded || rest[length..].starts_with(is_of_word) {
         return Err(format!(
-            "`{word}` is not a number; a text is in single quotes, `'{word}'`,"
+            "`{word}` is not a number; write `'{word}'` for a text, or `\"{word}\"` for a field,"
         ));
     }
     Ok((TokenKind::Number(rest[..length].to_owned()), length))
