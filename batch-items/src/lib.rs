@@ -32,7 +32,7 @@
 //! | | |
 //! |---|---|
 //! | readers | `csvRecordReader`, `fixedWidthRecordReader`, `patternRecordReader`, `jsonlRecordReader`, `jsonArrayRecordReader`, `xmlRecordReader`, `queryRecordReader` |
-//! | processors | [`recordProcessor`](record::RecordProcessor), which maps, filters and computes; [`recordLookupProcessor`](RecordLookupProcessor), which adds fields of other rows |
+//! | processors | [`recordProcessor`](record::RecordProcessor), which maps, filters and computes; [`recordLookupProcessor`](registered::RecordLookupProcessor), which adds fields of other rows |
 //! | listener | [`recordRejects`](RejectListener), which writes skipped items to a file |
 //! | partitions | [`filePartitions`](FilePartitions), [`keyRangePartitions`](KeyRangePartitions) |
 //! | columnar files and sheets | in the crate `batch-columnar`: `parquetRecordReader`, `arrowRecordReader`, `xlsxRecordReader`, `recordParquetWriter` |
@@ -126,7 +126,7 @@ pub mod errors {
     pub use crate::table::{ConstraintViolation, TableError};
 }
 
-pub use lookup::{KeyLookup, Lookup, RecordLookupProcessor, UnknownKey};
+pub use lookup::{KeyLookup, Lookup, UnknownKey};
 pub use partitions::{FilePartitions, KeyRangePartitions};
 pub use rejects::{
     IfRejectsExist, RecordGroupRejectListener, RecordRejectListener, RejectFormat, RejectListener,

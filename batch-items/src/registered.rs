@@ -3,12 +3,12 @@
 use batch_runtime::prelude::*;
 
 use crate::compose::RecordGroups;
+pub use crate::lookup::RecordLookupProcessor;
 use crate::record::Record;
 use crate::{
     DelimitedItemReader, DelimitedItemWriter, FixedWidthItemReader, FixedWidthItemWriter,
     FlatteningItemWriter, GroupingItemReader, JsonArrayItemReader, JsonArrayItemWriter, JsonLinesItemReader,
-    JsonLinesItemWriter, PatternItemReader, QueryItemReader, RecordLookupProcessor, TableItemWriter,
-    XmlItemReader, XmlItemWriter,
+    JsonLinesItemWriter, PatternItemReader, QueryItemReader, TableItemWriter, XmlItemReader, XmlItemWriter,
 };
 
 /// `csvRecordReader`: the rows of delimited files.
