@@ -357,7 +357,7 @@ pub fn date_of(pattern: &str, text: &str) -> Result<String, String> {
     let is_of_half_days = ["%I", "%l", "%-I"].iter().any(|hour| pattern.contains(hour));
     if is_of_half_days && !pattern.contains("%p") && !pattern.contains("%P") {
         return Err(format!(
-            "the pattern `{pattern}` has hours of half a day, and needs `%p`, or `%H` for those of a day"
+            "the pattern `{pattern}` has hours of half a day; add `%p`, or write `%H`"
         ));
     }
     let (iso, time) = moment(pattern, text).ok_or_else(wrong)?;

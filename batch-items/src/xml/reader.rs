@@ -19,7 +19,7 @@ use crate::error::{Origin, ReadError, RecordError};
 use crate::file::{
     Bytes, FileItemReader, Format, Items, OpenFile, Part, Place, Records, Source, decode, encode,
 };
-use crate::record::SCHEMA_INSTANCE;
+use crate::record::{Record, SCHEMA_INSTANCE};
 use crate::rows::fields_of;
 
 /// Reads the elements of one name in XML files as items of type `T`. A file is not loaded into memory: an element is read when
@@ -420,11 +420,9 @@ impl<T: DeserializeOwned> Items<T> for Fragments {
         let added = self.source.added(self.start.line, self.record, &self.text);
         self.check_inner::<T>()?;
         let text = with_nil(&self.text);
-        // In a record, blanks are a value; the parser would drop them as indentation.
-        let marked = match fields_of::<T>() {
-            None => marked_blanks(&text),
-            Some(_) => None,
-        };
+        // In a record, blanks are a value; the parser would drop them as indentation. Other types would show the mark.
+        let is_record = std::any::type_name::<T>() == std::any::type_name::<Record>();
+        let marked = is_record.then(|| marked_blanks(&text)).flatten();
         let text = marked.map_or(text, Cow::Owned);
         match from_record(&mut Deserializer::from_str(&text), &added) {
             Ok(item) => Ok(item),

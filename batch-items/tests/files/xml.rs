@@ -1,5 +1,6 @@
 //! Files of XML elements.
 
+use std::collections::BTreeMap;
 use std::fs::{self, File};
 
 use batch_items::file::FileFrame;
@@ -46,6 +47,19 @@ type XmlOrderWriter = XmlItemWriter<Order>;
 type XmlTotalsWriter = XmlItemWriter<Order, Totals>;
 
 pass!(PassOrder: Order);
+
+/// A type whose fields are not declared.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+#[serde(transparent)]
+struct Open {
+    fields: BTreeMap<String, String>,
+}
+
+#[item_reader("XmlOpenReader")]
+type XmlOpenReader = XmlItemReader<Open>;
+#[item_writer("JsonOpenWriter")]
+type JsonOpenWriter = batch_items::JsonLinesItemWriter<Open>;
+pass!(PassOpen: Open);
 
 /// The number of orders.
 #[derive(Clone, Default, Serialize, Deserialize)]
@@ -747,4 +761,29 @@ fn the_names_are_checked_before_the_job_starts() {
     assert!(error.contains("such as `orders xmlns=\"urn:orders\"`"), "{error}");
     let error = rejected("");
     assert!(error.contains("`element`"), "{error}");
+}
+
+/// Blanks are a value of a record, in any form that XML has for them. No other type sees the mark that the parser needs for it.
+///
+/// Spec: ITEM-VALUE-02
+#[test]
+fn blanks_alone_are_a_value() {
+    let read = |chunk: &str| {
+        let stage = Stage::new(
+            chunk,
+            "resource@reader=${dir}/in.xml\nelement@reader=r\noutput@writer=${dir}/out",
+        );
+        stage.write(
+            "in.xml",
+            "<rs>\n <r>\n  <a> </a><b>&#9;</b><c><![CDATA[  ]]></c>\n </r>\n</rs>\n",
+        );
+        stage.completes();
+        stage.read("out")
+    };
+    assert_eq!(
+        read("reader=\"xmlRecordReader\" processor=\"recordProcessor\" writer=\"recordJsonlWriter\""),
+        "{\"a\":\" \",\"b\":\"\\t\",\"c\":\"  \"}\n"
+    );
+    let open = read("reader=\"XmlOpenReader\" processor=\"PassOpen\" writer=\"JsonOpenWriter\"");
+    assert!(!open.contains("blanks"), "{open}");
 }

@@ -95,7 +95,7 @@ impl Number {
         }
     }
 
-    /// Returns the same number with at least so many digits after the point.
+    /// Returns the same number with at least `scale` digits after the point.
     fn scaled(self, scale: u32) -> Option<Self> {
         match scale.checked_sub(self.scale) {
             None | Some(0) => Some(self),
@@ -160,7 +160,7 @@ impl Number {
         }
     }
 
-    /// Rounds to so many digits after the point; a negative number counts digits before it. Fewer digits are filled with zeros.
+    /// Rounds to `digits` after the point, or before it if negative. Missing digits are zeros.
     pub(super) fn round(self, digits: i32, half: HalfTo) -> Option<Self> {
         let dropped = i64::from(self.scale) - i64::from(digits);
         if dropped <= 0 {
@@ -230,7 +230,7 @@ impl Number {
 /// Returns quotient and rest.
 fn divided(dividend: i128, divisor: i128) -> (i128, i128) {
     match (i64::try_from(dividend), i64::try_from(divisor)) {
-        // Faster than with 128 bits, by which nothing overflows.
+        // Faster than 128 bits, and nothing overflows.
         (Ok(dividend), Ok(divisor)) if divisor > 0 => {
             (i128::from(dividend / divisor), i128::from(dividend % divisor))
         }
