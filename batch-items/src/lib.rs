@@ -37,7 +37,7 @@
 //! | partitions | [`filePartitions`](FilePartitions), [`keyRangePartitions`](KeyRangePartitions) |
 //! | columnar files and sheets | in the crate `batch-columnar`: `parquetRecordReader`, `arrowRecordReader`, `xlsxRecordReader`, `recordParquetWriter` |
 //! | queues | in the crates `batch-kafka` and `batch-nats`: `kafkaRecordReader`, `recordKafkaWriter`, `kafkaPartitions`, `natsRecordReader`, `recordNatsWriter` |
-//! | writers | `recordTableWriter`, `recordCsvWriter`, `recordFixedWidthWriter`, `recordJsonlWriter`, `recordJsonArrayWriter`, `recordXmlWriter` |
+//! | writers | `recordTableWriter`, `recordCsvWriter`, `recordFixedWidthWriter`, `recordJsonlWriter`, `recordJsonArrayWriter`, `recordXmlWriter`; to several destinations, [`recordRoutingWriter`](compose::RecordRoutingWriter) |
 //!
 //! Others take groups of records, such as an order with its lines, see [`RecordGroups`](compose::RecordGroups):
 //!

@@ -6,6 +6,7 @@ mod grouping;
 mod peek;
 mod processors;
 mod record_groups;
+mod routing;
 mod traits;
 mod writers;
 
@@ -15,6 +16,7 @@ pub use self::grouping::{
 pub use self::peek::PeekableItemReader;
 pub use self::processors::{ProcessorChain, Validate, ValidatingProcessor, ValidationError};
 pub use self::record_groups::RecordGroups;
+pub use self::routing::RecordRoutingWriter;
 pub use self::traits::{BulkLookup, Classified, NoWriter, ProcessItem, ReadItems, WriteItems};
 pub use self::writers::{
     ClassifierItemWriter, CompositeItemWriter, EnrichingItemWriter, FlatteningItemWriter, FlatteningPosition,

@@ -113,7 +113,7 @@ macro_rules! several {
 }
 
 /// Writes items, unless the destination of the writer has them already.
-fn write_part<T, W: WriteItems<T>>(
+pub(super) fn write_part<T, W: WriteItems<T>>(
     writer: &mut W,
     items: &[&T],
     tx: &mut ChunkTransaction,

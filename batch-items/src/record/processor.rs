@@ -403,6 +403,23 @@ impl Selection {
     }
 }
 
+impl RecordProcessor {
+    /// Returns whether all records stay as they are.
+    pub(crate) fn does_nothing(&self) -> bool {
+        let Self {
+            trim,
+            nulls,
+            condition,
+            types,
+            set,
+            fields,
+            ..
+        } = self;
+        let maps = !(types.0.is_empty() && set.0.is_empty() && fields.0.is_empty());
+        !(*trim || maps) && nulls.is_empty() && condition.is_empty()
+    }
+}
+
 #[item_processor("recordProcessor")]
 impl RecordProcessor {
     /// Maps a record, or filters it.

@@ -25,6 +25,7 @@ mod partitions;
 mod rejects;
 mod restart;
 mod round_trips;
+mod routing;
 mod stage;
 mod whole_input;
 mod xml;

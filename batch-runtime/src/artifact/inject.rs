@@ -23,7 +23,7 @@ use crate::secret::Secrets;
 /// |---|---|
 /// | `#[batch_property(name = "..", value = "..")]` | the property of that name, else the default `value`; without `name`, the field's name is the property's |
 /// | `#[batch_context]` | the context of its type: `JobContext`, `StepContext`, `FlowContext`, `SplitContext`, or an `Option` of one, `None` out of scope |
-/// | `#[batch_artifact(prefix = "..")]` | another artifact, injected in the same scope; the `prefix`, if any, is part of the names of its properties |
+/// | `#[batch_artifact(prefix = "..")]` | another artifact, injected in the same scope; the `prefix`, if any, is part of the names of its properties. An `Option` of one is `None` unless its first required property is set or, without a required one, any of them |
 /// | any other | its own `Default` |
 ///
 /// A property is text in Job XML. The field is a `String` (empty if nothing sets the property), any type with `FromStr`, a
@@ -131,6 +131,48 @@ impl<A: BatchArtifact> BatchArtifact for Mutex<A> {
     }
 }
 
+/// A nested artifact that exists if its properties say so: if its first required property is set or, without a required one, any of them.
+#[diagnostic::do_not_recommend]
+impl<A: BatchArtifact> BatchArtifact for Option<A> {
+    fn inject(scope: &InjectionScope<'_>) -> Result<Self, InjectError> {
+        let properties = A::properties();
+        let exists = match properties.iter().find(|property| property.is_required()) {
+            Some(required) => scope.sets(required),
+            None => properties.iter().any(|property| scope.sets(property)),
+        };
+        exists.then(|| A::inject(scope)).transpose()
+    }
+
+    fn set_properties(&mut self, scope: &InjectionScope<'_>) -> Result<(), InjectError> {
+        match self {
+            Some(artifact) => artifact.set_properties(scope),
+            None => Self::inject(scope).map(|artifact| *self = artifact),
+        }
+    }
+
+    fn bind_contexts(&mut self, contexts: &ContextScope) -> Result<(), InjectError> {
+        self.iter_mut()
+            .try_for_each(|artifact| artifact.bind_contexts(contexts))
+    }
+
+    fn properties() -> Vec<PropertyInfo> {
+        let mut properties = A::properties();
+        let required = properties.iter().find(|property| property.is_required());
+        let required = required.map_or_else(String::new, |property| property.name.clone());
+        for property in &mut properties {
+            property.optional = true;
+            if property.only_with.is_empty() && property.name != required {
+                property.only_with.clone_from(&required);
+            }
+        }
+        properties
+    }
+
+    fn contexts() -> Vec<ContextInfo> {
+        A::contexts()
+    }
+}
+
 fn inner<A>(artifact: &mut Mutex<A>) -> &mut A {
     artifact.get_mut().unwrap_or_else(PoisonError::into_inner)
 }
@@ -146,6 +188,8 @@ pub struct PropertyInfo {
     pub default: Option<&'static str>,
     /// True if the field needs no value (`String`, `Vec`, `Option`).
     pub optional: bool,
+    /// The property without which this one has no effect, in an `Option` of an artifact; else empty.
+    pub only_with: String,
     /// Full path of the field's type.
     pub type_name: &'static str,
     /// Name of the struct with the field.
@@ -176,6 +220,7 @@ impl PropertyInfo {
             field: field.to_owned(),
             default,
             optional: T::absent().is_some(),
+            only_with: String::new(),
             type_name: T::type_name(),
             declared_by: "",
             description: "",
@@ -185,6 +230,11 @@ impl PropertyInfo {
             is_output: TypeId::of::<T>() == TypeId::of::<OutputPath>(),
             check: |text| T::parse(text).map(drop),
         }
+    }
+
+    /// Returns whether the property needs a value.
+    pub(crate) fn is_required(&self) -> bool {
+        self.default.is_none() && !self.optional
     }
 
     /// Describes a field of type `Option<T>`. Called by generated code.
@@ -390,6 +440,11 @@ impl<'a> InjectionScope<'a> {
             prefix: self.effective(prefix),
             ..Self::new(self.properties, self.contexts)
         }
+    }
+
+    /// Returns whether a property of the artifact has a value.
+    fn sets(&self, property: &PropertyInfo) -> bool {
+        self.properties.get(&self.effective(&property.name)).is_some()
     }
 
     /// Returns the name of a property, after the prefixes of the enclosing artifacts.

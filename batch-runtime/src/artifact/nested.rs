@@ -51,6 +51,10 @@ impl<T> NestedArtifact<T> {
         (self.properties)().into_iter().map(|info| PropertyInfo {
             name: format!("{}{}", self.prefix, info.name),
             field: self.path(&info.field),
+            only_with: match info.only_with.is_empty() {
+                true => String::new(),
+                false => format!("{}{}", self.prefix, info.only_with),
+            },
             ..info
         })
     }

@@ -259,8 +259,11 @@ fn appends(artifact: &Bound, output: &str) -> bool {
 fn outputs_of(step: &BoundStep) -> Vec<Output> {
     let mut outputs = Vec::new();
     for artifact in artifacts(step) {
+        // Parts of an artifact may read the same property.
+        let mut names = BTreeSet::new();
         let infos = (artifact.registration.properties)().into_iter();
-        outputs.extend(infos.filter(|info| info.is_output).filter_map(|info| {
+        let infos = infos.filter(|info| info.is_output && names.insert(info.name.clone()));
+        outputs.extend(infos.filter_map(|info| {
             let given = artifact.properties.get(&info.name).map(|(value, _)| value);
             let output: OutputPath = given.or(info.default)?.parse().ok()?;
             Some(Output {

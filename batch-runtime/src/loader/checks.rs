@@ -37,13 +37,19 @@ impl Binder<'_> {
         artifact: &ArtifactRef,
     ) {
         let infos = (registration.properties)();
-        let names: Vec<&str> = infos.iter().map(|info| info.name.as_str()).collect();
+        let has_effect =
+            |info: &&PropertyInfo| info.only_with.is_empty() || properties.get(&info.only_with).is_some();
+        let (effective, others): (Vec<_>, Vec<_>) = infos.iter().partition(has_effect);
+        let names: Vec<&str> = effective.iter().map(|info| info.name.as_str()).collect();
         self.uses.reach(
             &artifact.properties,
             &artifact.name.value,
             &names,
             registration.is_ready_made(),
         );
+        for info in others {
+            self.uses.needs(&info.name, &info.only_with);
+        }
         for info in infos {
             if self.dialect().parameters_set_properties() {
                 self.parameter_names.insert(info.name.clone());

@@ -1,7 +1,7 @@
 //! Finds properties of a job that reach artifacts, but match no field.
 // Spec: BPROP-11, JSL-CHPROP-07
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
 use batch_xml::model::{ExecutionElement, Job, Property};
@@ -22,6 +22,8 @@ pub(super) struct PropertyUses {
     index: HashMap<Place, usize>,
     /// All names that artifacts declare, each with the first artifact.
     takers: BTreeMap<String, String>,
+    /// Properties that have no effect without another one, which is not set.
+    needs: BTreeMap<String, BTreeSet<String>>,
 }
 
 struct PropertyUse {
@@ -74,6 +76,18 @@ impl PropertyUses {
         }
     }
 
+    /// Records that a property has no effect in an artifact, because another one is not set.
+    pub(super) fn needs(&mut self, property: &str, other: &str) {
+        let needs = self.needs.entry(property.to_owned()).or_default();
+        needs.insert(other.to_owned());
+    }
+
+    /// Returns what a property needs that has no effect.
+    fn needed_by(&self, name: &str) -> Option<String> {
+        let needs: Vec<&str> = self.needs.get(name)?.iter().map(String::as_str).collect();
+        Some(format!("it has an effect only with {}", one_of(&needs)))
+    }
+
     /// Records that the properties reach an artifact with unknown properties.
     pub(super) fn reach_unknown(&mut self, properties: &[Property]) {
         for property in properties {
@@ -111,13 +125,17 @@ impl PropertyUses {
                     .is_some_and(|prefix| prefix.ends_with('.'))
             };
             let of_parts: Vec<&str> = wanted.iter().copied().filter(is_of_part).collect();
+            let needed = self.needed_by(name);
+            let is_needy = needed.is_some();
             let help = match (is_of_job(name), nearest(name, wanted)) {
+                _ if is_needy => needed.unwrap_or_default(),
                 (true, _) => "it belongs to the properties of its step or job".to_owned(),
                 _ if !of_parts.is_empty() => format!("did you mean {}?", one_of(&of_parts)),
                 (_, Some(near)) => format!("did you mean `{near}`?"),
                 (_, None) => "remove it, or give it to the artifact that declares it".to_owned(),
             };
             let message = match one.is_addressed {
+                _ if is_needy => format!("the property `{name}` has no effect"),
                 true => format!("`{addressee}` has no property `{name}`"),
                 false => format!("neither `{addressee}` nor another artifact here has a property `{name}`"),
             };
@@ -164,6 +182,9 @@ impl PropertyUses {
                 "its job"
             };
             return Some(warning.help(format!("it belongs to the properties of {place}")));
+        }
+        if let Some(needed) = self.needed_by(name) {
+            return Some(warning.help(needed));
         }
         if let Some(taker) = self.takers.get(name) {
             return Some(warning.help(format!(

@@ -86,7 +86,7 @@ impl PropertyDescription {
         Self {
             name: info.name.clone(),
             default: info.default,
-            required: info.default.is_none() && !info.optional,
+            required: info.is_required(),
             type_name: short_type_name(info.type_name),
             declared_by: info.declared_by,
             description: info.description,

@@ -59,6 +59,11 @@ impl Expression {
 pub(crate) struct Condition(Option<Expression>);
 
 impl Condition {
+    /// Returns whether the condition holds for every record because it is empty.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_none()
+    }
+
     /// Returns whether the condition holds for a record.
     ///
     /// # Errors
