@@ -32,6 +32,7 @@
 //! | | |
 //! |---|---|
 //! | readers | `csvRecordReader`, `fixedWidthRecordReader`, `patternRecordReader`, `jsonlRecordReader`, `jsonArrayRecordReader`, `xmlRecordReader`, `queryRecordReader` |
+//! | totals and trailers | of each reader, see [`ExpectingItemReader`](compose::ExpectingItemReader) |
 //! | processors | [`recordProcessor`](record::RecordProcessor), which maps, filters and computes; [`recordLookupProcessor`](registered::RecordLookupProcessor), which adds fields of other rows |
 //! | listener | [`recordRejects`](RejectListener), which writes skipped items to a file |
 //! | partitions | [`filePartitions`](FilePartitions), [`keyRangePartitions`](KeyRangePartitions) |

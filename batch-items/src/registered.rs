@@ -2,7 +2,7 @@
 
 use batch_runtime::prelude::*;
 
-use crate::compose::RecordGroups;
+use crate::compose::{ExpectingItemReader, RecordGroups};
 pub use crate::lookup::RecordLookupProcessor;
 use crate::record::Record;
 use crate::{
@@ -13,27 +13,27 @@ use crate::{
 
 /// `csvRecordReader`: the rows of delimited files.
 #[item_reader("csvRecordReader")]
-pub type CsvRecordReader = DelimitedItemReader<Record>;
+pub type CsvRecordReader = ExpectingItemReader<DelimitedItemReader<Record>>;
 
 /// `fixedWidthRecordReader`: lines whose fields have fixed widths.
 #[item_reader("fixedWidthRecordReader")]
-pub type FixedWidthRecordReader = FixedWidthItemReader<Record>;
+pub type FixedWidthRecordReader = ExpectingItemReader<FixedWidthItemReader<Record>>;
 
 /// `patternRecordReader`: lines whose fields a regular expression finds.
 #[item_reader("patternRecordReader")]
-pub type PatternRecordReader = PatternItemReader<Record>;
+pub type PatternRecordReader = ExpectingItemReader<PatternItemReader<Record>>;
 
 /// `jsonlRecordReader`: JSON objects, one on each line.
 #[item_reader("jsonlRecordReader")]
-pub type JsonlRecordReader = JsonLinesItemReader<Record>;
+pub type JsonlRecordReader = ExpectingItemReader<JsonLinesItemReader<Record>>;
 
 /// `jsonArrayRecordReader`: the objects of a JSON array.
 #[item_reader("jsonArrayRecordReader")]
-pub type JsonArrayRecordReader = JsonArrayItemReader<Record>;
+pub type JsonArrayRecordReader = ExpectingItemReader<JsonArrayItemReader<Record>>;
 
 /// `queryRecordReader`: the rows of a query.
 #[item_reader("queryRecordReader")]
-pub type QueryRecordReader = QueryItemReader<Record>;
+pub type QueryRecordReader = ExpectingItemReader<QueryItemReader<Record>>;
 
 /// `csvRecordGroupReader`: the rows of delimited files, in groups.
 #[item_reader("csvRecordGroupReader")]
@@ -61,7 +61,7 @@ pub type QueryRecordGroupReader = GroupingItemReader<QueryRecordReader, RecordGr
 
 /// `xmlRecordReader`: the elements of XML files.
 #[item_reader("xmlRecordReader")]
-pub type XmlRecordReader = XmlItemReader<Record>;
+pub type XmlRecordReader = ExpectingItemReader<XmlItemReader<Record>>;
 
 /// `recordLookupProcessor`: adds the fields of a row in a delimited file.
 #[item_processor("recordLookupProcessor")]

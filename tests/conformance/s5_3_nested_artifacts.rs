@@ -520,3 +520,57 @@ fn a_nested_artifact_of_a_job_listener_has_the_context_of_each_step() {
     after each step: "r" 7 [] None in two, shown 5 · after job: "r" 7 [] None in none, shown 6
     "#);
 }
+
+#[derive(BatchArtifact)]
+struct Numbered {
+    #[batch_property]
+    note: Option<String>,
+    #[batch_property]
+    number: u8,
+}
+
+/// Has artifacts that exist if their properties say so.
+#[derive(BatchArtifact)]
+struct Optionals {
+    #[batch_property(name = "log")]
+    log: String,
+    #[batch_artifact(prefix = "1.")]
+    numbered: Option<Numbered>,
+    #[batch_artifact(prefix = "2.")]
+    output: Option<Output>,
+}
+
+impl Optionals {
+    fn show(&mut self, event: &str) -> Result<(), BatchError> {
+        let numbered = self.numbered.as_ref().map(|part| (part.number, &part.note));
+        let output = self.output.as_mut().map(Output::show);
+        say(&self.log, format!("{event}: {numbered:?}, {output:?}"));
+        Ok(())
+    }
+}
+
+listens!(step_listener Optionals.show: before_step "parts");
+
+/// Spec: D-97, ITEM-SETTING-05
+#[test]
+fn an_optional_artifact_exists_if_its_properties_say_so() {
+    let shown = |properties: &str| {
+        let stage = Stage::new(&listened("Optionals", properties));
+        stage.start("job", JobParameters::new());
+        chosen(&stage, &["parts"]).remove(0)
+    };
+    assert_eq!(shown(""), "parts: None, None");
+    assert_eq!(shown(&property("1.number", "4")), "parts: Some((4, None)), None");
+    let both = property("1.number", "4") + &property("1.note", "n") + &property("2.limit", "9");
+    assert_eq!(
+        shown(&both),
+        r#"parts: Some((4, Some("n"))), Some("\"\" 9 [] None in one, shown 1")"#
+    );
+    let stage = Stage::new(&listened("Optionals", &property("1.note", "n")));
+    let warnings = stage.operator().check("job", ()).unwrap();
+    let checked = format!("{warnings:?}");
+    assert!(
+        checked.contains("`1.note`") && checked.contains("it has an effect only with `1.number`"),
+        "{checked}"
+    );
+}

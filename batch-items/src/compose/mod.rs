@@ -1,6 +1,7 @@
 //! Artifacts made of others.
 
 mod dropped;
+mod expecting;
 mod functions;
 mod grouping;
 mod peek;
@@ -10,6 +11,7 @@ mod routing;
 mod traits;
 mod writers;
 
+pub use self::expecting::{ExpectingItemReader, ExpectingPosition};
 pub use self::grouping::{
     BySize, GroupCounts, GroupError, GroupPart, GroupPosition, GroupRule, GroupingItemReader,
 };

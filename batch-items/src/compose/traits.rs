@@ -50,6 +50,11 @@ pub trait ReadItems: BatchArtifact + Send {
         Ok(())
     }
 
+    /// Returns the number of items, if the reader knows it.
+    fn item_count(&mut self) -> Option<u64> {
+        None
+    }
+
     /// Returns the place of the last item for messages, such as ``record 7 of `orders.csv` ``, if the reader knows it.
     fn place(&self) -> Option<String> {
         None
@@ -255,6 +260,10 @@ where
     fn update_position(&mut self, position: &mut ReadPosition) -> Result<(), BatchError> {
         self.update_checkpoint(position);
         Ok(())
+    }
+
+    fn item_count(&mut self) -> Option<u64> {
+        self.item_count()
     }
 
     fn place(&self) -> Option<String> {

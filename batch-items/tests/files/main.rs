@@ -10,6 +10,7 @@ mod destinations;
 mod dirty;
 mod disturbance;
 mod disturbed_writers;
+mod expectations;
 mod expressions;
 mod group_rejects;
 mod grouping;

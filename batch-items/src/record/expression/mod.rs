@@ -3,6 +3,7 @@
 //! In SQL, null makes a condition unknown. Here it is an error of the record, unless a test such as `is null` or a function such as `coalesce`
 //! accepts it. A missing field and a value of another type are errors, too.
 
+mod expect;
 mod functions;
 mod number;
 mod parse;
@@ -13,6 +14,7 @@ mod token;
 
 use std::str::FromStr;
 
+pub(crate) use self::expect::{Expectation, Totals};
 use self::parse::Parser;
 use self::term::{Scope, Term, Type};
 use super::field::{Field, MappingError};

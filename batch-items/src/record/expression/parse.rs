@@ -7,7 +7,9 @@ use regex::{Regex, RegexBuilder};
 
 use super::functions::FUNCTIONS;
 use super::number::Number;
-use super::term::{AT_LEAST, AT_MOST, Arithmetic, Comparison, EQUAL, Function, Kind, Term, Type, UNEQUAL};
+use super::term::{
+    AT_LEAST, AT_MOST, Arithmetic, Comparison, EQUAL, Function, Kind, Term, Total, TotalKind, Type, UNEQUAL,
+};
 use super::token::{Token, TokenKind, place, tokens};
 use crate::formats;
 use crate::record::decimal;
@@ -63,6 +65,8 @@ pub(super) struct Parser<'s> {
     tokens: Vec<Token>,
     next: usize,
     depth: usize,
+    /// The totals and the fields outside of them; `None` where there are no totals.
+    totals: Option<(Vec<Total>, Vec<String>)>,
 }
 
 type Parsed<T = Term> = Result<T, String>;
@@ -74,7 +78,21 @@ impl<'s> Parser<'s> {
             tokens: tokens(source)?,
             next: 0,
             depth: 0,
+            totals: None,
         })
+    }
+
+    /// Creates the parser of an expression with totals.
+    pub(super) fn with_totals(source: &'s str) -> Parsed<Self> {
+        Ok(Self {
+            totals: Some(Default::default()),
+            ..Self::new(source)?
+        })
+    }
+
+    /// Returns the totals, and the fields outside of them.
+    pub(super) fn into_totals(self) -> (Vec<Total>, Vec<String>) {
+        self.totals.unwrap_or_default()
     }
 
     /// Parses an expression.
@@ -362,7 +380,10 @@ impl<'s> Parser<'s> {
         }
         let kind = match &self.peek().kind {
             TokenKind::Text(text) => Kind::Text(text.clone()),
-            TokenKind::Name(name, may_lack) => Kind::Field(Field::new(name.clone(), *may_lack)),
+            TokenKind::Name(name, may_lack) => {
+                let (name, may_lack) = (name.clone(), *may_lack);
+                self.field(name, may_lack)
+            }
             TokenKind::Number(digits) => match Number::parse(digits) {
                 Some(number) => Kind::Number(number),
                 None => Kind::Large(Value::Decimal(digits.clone())),
@@ -375,6 +396,47 @@ impl<'s> Parser<'s> {
         };
         self.next += 1;
         self.ended(start, kind)
+    }
+
+    fn field(&mut self, name: String, may_lack: bool) -> Kind {
+        if let Some((_, fields)) = &mut self.totals
+            && !fields.contains(&name)
+        {
+            fields.push(name.clone());
+        }
+        Kind::Field(Field::new(name, may_lack))
+    }
+
+    /// Parses the arguments of a total, which becomes a field.
+    fn total(&mut self, name: &str, kind: TotalKind) -> Parsed {
+        let start = self.peek().start;
+        // A total of totals has no meaning.
+        let Some((mut totals, fields)) = self.totals.take() else {
+            let cause = format!(
+                "`{name}` is a total, which only the property `expect` has, and not inside of another total,"
+            );
+            return Err(self.wrong(start, &cause));
+        };
+        self.next += 2;
+        let argument = match self.takes(")") {
+            true => None,
+            false => {
+                let argument = self.expression()?;
+                self.needs(&argument, kind.takes())?;
+                self.closes()?;
+                Some(argument)
+            }
+        };
+        if let Some(mistake) = kind.mistake(argument.is_some()) {
+            return Err(self.wrong(start, &format!("{mistake},")));
+        }
+        let name = self.source[start..self.tokens[self.next - 1].end].to_owned();
+        if totals.iter().all(|total| total.name != name) {
+            let name = name.clone();
+            totals.push(Total { name, kind, argument });
+        }
+        self.totals = Some((totals, fields));
+        self.ended(start, Kind::Field(Field::new(name, false)))
     }
 
     /// Parses a word: a literal, `case`, `cast`, a function or a field.
@@ -396,7 +458,7 @@ impl<'s> Parser<'s> {
                 return Err(self.expected(&format!("a value, or \"{word}\" for a field of this name")));
             }
             function if is_call => return self.call(function),
-            _ => Kind::Field(Field::new(word.to_owned(), may_lack)),
+            _ => self.field(word.to_owned(), may_lack),
         };
         self.next += 1;
         self.ended(start, kind)
@@ -451,6 +513,9 @@ impl<'s> Parser<'s> {
     }
 
     fn call(&mut self, name: &str) -> Parsed {
+        if let Some(kind) = TotalKind::of(name) {
+            return self.total(name, kind);
+        }
         let start = self.peek().start;
         let function: &Function = FUNCTIONS
             .iter()
@@ -521,7 +586,7 @@ impl<'s> Parser<'s> {
 
     /// Checks the type of a part, where its form shows it. A text that a function returns may be a number.
     pub(super) fn needs(&self, term: &Term, expected: Type) -> Parsed<()> {
-        match type_of(term) {
+        match self.total_type(term).or_else(|| type_of(term)) {
             _ if matches!(term.kind, Kind::Null) => {
                 Err(self.wrong(term.at.start, "null is not a value here,"))
             }
@@ -545,6 +610,19 @@ impl<'s> Parser<'s> {
             )),
             _ => Ok(()),
         }
+    }
+
+    /// Returns the type of a total.
+    fn total_type(&self, term: &Term) -> Option<Type> {
+        let Kind::Field(field) = &term.kind else {
+            return None;
+        };
+        let (totals, _) = self.totals.as_ref()?;
+        let total = totals.iter().find(|total| total.name == field.name)?;
+        Some(match total.kind {
+            TotalKind::Every => Type::Condition,
+            TotalKind::Count | TotalKind::Sum | TotalKind::Skipped => Type::Number,
+        })
     }
 
     fn comparable(&self, one: &Term, other: &Term) -> Parsed<()> {

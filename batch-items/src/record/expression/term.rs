@@ -130,6 +130,57 @@ pub(super) struct Function {
     pub(super) call: for<'r> fn(&Scope<'r>, &'r [Term]) -> Called<'r>,
 }
 
+/// A total: `sum(amount)`.
+#[derive(Debug)]
+pub(super) struct Total {
+    /// As it is written.
+    pub(super) name: String,
+    pub(super) kind: TotalKind,
+    pub(super) argument: Option<Term>,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(super) enum TotalKind {
+    /// The number of records, or of those that meet a condition.
+    Count,
+    Sum,
+    /// Whether all records meet a condition.
+    Every,
+    /// The number of records that were skipped because they cannot be read.
+    Skipped,
+}
+
+impl TotalKind {
+    /// Returns the kind of a function of totals.
+    pub(super) fn of(name: &str) -> Option<Self> {
+        Some(match name {
+            "count" => Self::Count,
+            "sum" => Self::Sum,
+            "every" => Self::Every,
+            "skipped" => Self::Skipped,
+            _ => return None,
+        })
+    }
+
+    /// Returns the form of a call, if it has another one.
+    pub(super) fn mistake(self, has_argument: bool) -> Option<&'static str> {
+        match (self, has_argument) {
+            (Self::Sum, false) => Some("expected a number in `sum(amount)`"),
+            (Self::Every, false) => Some("expected a condition in `every(amount > 0)`"),
+            (Self::Skipped, true) => Some("`skipped()` takes no argument"),
+            _ => None,
+        }
+    }
+
+    /// Returns the type of the argument.
+    pub(super) fn takes(self) -> Type {
+        match self {
+            Self::Sum => Type::Number,
+            Self::Count | Self::Every | Self::Skipped => Type::Condition,
+        }
+    }
+}
+
 pub(super) type Called<'r> = Result<Operand<'r>, MappingError>;
 
 impl std::fmt::Debug for Function {
