@@ -6,6 +6,7 @@ use jiff::civil::Date;
 use jiff::{Span, Unit};
 use sha2::{Digest, Sha256};
 
+use super::json_value::{self, Scalar};
 use super::number::{HalfTo, Number};
 use super::term::{Called, EQUAL, Function, Operand, Scope, Term, Type};
 use crate::formats;
@@ -54,6 +55,7 @@ functions! {
     day 1..=1 => NUMBER;
     hash 1..=1 => TEXT;
     uuid 1..=1 => TEXT;
+    json_value 2..=2 => ANY;
 }
 
 fn text<'r>(text: impl Into<Cow<'r, str>>) -> Called<'r> {
@@ -284,6 +286,21 @@ fn uuid<'r>(scope: &Scope<'r>, arguments: &'r [Term]) -> Called<'r> {
     let digits: String = bytes[..16].iter().map(|byte| format!("{byte:02x}")).collect();
     let parts = [0..8, 8..12, 12..16, 16..20, 20..32].map(|part| &digits[part]);
     text(parts.join("-"))
+}
+
+/// `json_value(json, path)`: null if there is no value at the path.
+fn json_value<'r>(scope: &Scope<'r>, arguments: &'r [Term]) -> Called<'r> {
+    let (json, path) = (scope.text(&arguments[0])?, scope.text(&arguments[1])?);
+    let found = json_value::json_value(&json, &path);
+    match found.map_err(|cause| fault(scope, &arguments[0], &cause))? {
+        Scalar::Null => Ok(Operand::Null),
+        Scalar::Bool(value) => Ok(Operand::Bool(value)),
+        Scalar::Text(value) => text(value),
+        Scalar::Number(digits) => match Number::parse(&digits) {
+            Some(number) => Ok(Operand::Number(number)),
+            None => Err(scope.too_long(&arguments[0])),
+        },
+    }
 }
 
 /// Returns a date in the form of ISO 8601. A time after it does not count.

@@ -5,6 +5,7 @@
 
 mod expect;
 mod functions;
+mod json_value;
 mod number;
 mod parse;
 mod term;

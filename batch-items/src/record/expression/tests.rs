@@ -414,3 +414,50 @@ fn nested_calls_take_linear_time() {
             .contains("would be longer than 16777216 bytes")
     );
 }
+
+// Spec: EXPR-06
+#[test]
+fn values_of_lists_and_objects() {
+    let mut record = record();
+    record.set(
+        "party",
+        Value::Json(r#"{"Nm":"Ada \"L\"","Amt":{"@Ccy":"EUR","$text":"12.30"},"n":900719925474099301.10,"tags":["a",{"b":null}],"x y":true}"#.into()),
+    );
+    for (path, expected) in [
+        ("$.Nm", Ok("Ada \"L\"")),
+        ("$.Amt.@Ccy", Ok("EUR")),
+        (r#"$.Amt."$text""#, Ok("12.30")),
+        ("$.Amt[0].$text", Ok("12.30")),
+        ("$.Amt[1].$text", Ok("")),
+        ("$.n", Ok("900719925474099301.10")),
+        ("$.tags[0]", Ok("a")),
+        ("$.tags[1].b", Ok("")),
+        ("$.tags[2]", Ok("")),
+        (r#"$."x y""#, Ok("true")),
+        ("$.Nm.first", Ok("")),
+        ("$.missing.name", Ok("")),
+        ("$.Amt", Ok("12.30")),
+        ("$.tags[1].c", Ok("")),
+        ("$", Err("there is an object at the path")),
+        ("$.tags", Err("there is a list at the path")),
+        ("$.tags.b", Err("choose an element, such as `[0]`")),
+        ("party", Err("expected a path")),
+        ("$.", Err("expected a path")),
+        ("$.tags[x]", Err("expected a path")),
+    ] {
+        let expression = expressions(&format!("json_value(party, '{path}')"))
+            .unwrap()
+            .remove(0);
+        let found = expression.value(&record).map_err(|error| error.to_string());
+        match expected {
+            Ok(text) => assert_eq!(found.unwrap().to_string(), text, "{path}"),
+            Err(cause) => assert!(found.as_ref().unwrap_err().contains(cause), "{path}: {found:?}"),
+        }
+    }
+    assert!(value("json_value(origin, '$.a') is null").is_ok_and(|found| found == "true"));
+    assert!(
+        value("json_value('{', '$.a')")
+            .unwrap_err()
+            .contains("it is not JSON")
+    );
+}
