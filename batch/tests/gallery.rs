@@ -246,10 +246,10 @@ fn transfers_of_a_payment_file() {
             1 => format!("<RmtInf><Ustrd>Invoice {number}</Ustrd></RmtInf>"),
             _ => format!("<RmtInf><Ustrd>Part &amp; {number}</Ustrd></RmtInf>"),
         };
-        write!(
+        writeln!(
             transfers,
             "<CdtTrfTxInf><PmtId><EndToEndId>E{number:04}</EndToEndId></PmtId><Amt><InstdAmt Ccy=\"EUR\">{}.{:02}</InstdAmt></Amt>\
-             <Cdtr><Nm>Creditor {number}</Nm></Cdtr><CdtrAcct><Id><IBAN>DE02 1203 {number:04}</IBAN></Id></CdtrAcct>{purpose}</CdtTrfTxInf>\n",
+             <Cdtr><Nm>Creditor {number}</Nm></Cdtr><CdtrAcct><Id><IBAN>DE02 1203 {number:04}</IBAN></Id></CdtrAcct>{purpose}</CdtTrfTxInf>",
             number, number % 100
         )
         .unwrap();

@@ -538,6 +538,17 @@ fn artifacts_are_listed_with_their_properties() {
     ] {
         assert!(words(&text).contains(&line.to_owned()), "{line}: {text}");
     }
+    let (schema, _) = run(0, &["artifacts", "--schema"]);
+    for part in [
+        "<xs:enumeration value=\"csvRecordReader\">",
+        "<xs:enumeration value=\"rejects.output\">",
+        "<xs:enumeration value=\"sqlScript\">",
+    ] {
+        assert!(schema.contains(part), "{part}: {schema}");
+    }
+    let (jakarta, _) = run(0, &["artifacts", "--schema", "jakarta"]);
+    assert!(jakarta.contains("targetNamespace=\"https://jakarta.ee/xml/ns/jakartaee\""));
+    run(2, &["artifacts", "csvRecordReader", "--schema"]);
     let (text, _) = run(0, &["artifacts", "recordRejects", "--json"]);
     let rejects = &json(&text)[0];
     assert_eq!(

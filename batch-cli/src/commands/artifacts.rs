@@ -1,9 +1,12 @@
 //! `artifacts`: what a job file can name.
 
+use std::collections::BTreeMap;
 use std::process::ExitCode;
 
 use batch_runtime::operator::ArtifactDescription;
+use batch_runtime::xml::Dialect;
 use batch_runtime::xml::suggest::did_you_mean;
+use batch_runtime::xml::xsd::{Proposal, xsd};
 use clap::Args;
 use serde_json::json as value;
 
@@ -24,11 +27,19 @@ pub(crate) struct Artifacts {
     /// Prints JSON
     #[arg(long)]
     json: bool,
+    /// Prints an XML Schema of job files for editors, in the dialect `draft` or `jakarta`
+    #[arg(long, value_name = "DIALECT", num_args = 0..=1, default_missing_value = "draft", conflicts_with_all = ["name", "json"])]
+    schema: Option<Dialect>,
 }
 
 impl Artifacts {
     pub(crate) fn run(self, session: &Session) -> Outcome {
         let all = session.definitions()?.artifacts();
+        if let Some(dialect) = self.schema {
+            let schema = xsd(dialect, |element, attribute| proposals(&all, element, attribute));
+            outln!("{}", schema.trim_end());
+            return Ok(ExitCode::SUCCESS);
+        }
         let shown: Vec<_> = match &self.name {
             None => all.iter().collect(),
             Some(name) => all.iter().filter(|artifact| artifact.name == *name).collect(),
@@ -44,6 +55,47 @@ impl Artifacts {
         }
         Ok(ExitCode::SUCCESS)
     }
+}
+
+/// Returns the values for an attribute of a job file: the artifacts of its role, or the names of properties.
+fn proposals(all: &[ArtifactDescription], element: &str, attribute: &str) -> Vec<Proposal> {
+    let role = match (element, attribute) {
+        ("property", "name") => return properties(all),
+        ("chunk", "reader") | ("reader", "ref") => "item_reader",
+        ("chunk", "processor") | ("processor", "ref") => "item_processor",
+        ("chunk", "writer") | ("writer", "ref") => "item_writer",
+        ("listener", "ref") => "_listener",
+        ("decision", "ref" | "decider") => "decider",
+        ("algorithm", "ref") => "partition_algorithm",
+        ("batchlet" | "checkpoint-algorithm", "ref") => &element.replace('-', "_"),
+        _ => return Vec::new(),
+    };
+    let named = all
+        .iter()
+        .filter(|artifact| artifact.roles.iter().any(|one| one.ends_with(role)));
+    let proposal = |artifact: &ArtifactDescription| Proposal {
+        value: artifact.name.to_owned(),
+        documentation: artifact.class.to_owned(),
+    };
+    named.map(proposal).collect()
+}
+
+/// Returns the names of all properties, each with its description and the artifacts that have it.
+fn properties(all: &[ArtifactDescription]) -> Vec<Proposal> {
+    let mut named: BTreeMap<&str, (&str, Vec<&str>)> = BTreeMap::new();
+    for artifact in all {
+        for property in &artifact.properties {
+            let (_, artifacts) = named
+                .entry(&property.name)
+                .or_insert_with(|| (property.description, Vec::new()));
+            artifacts.push(artifact.name);
+        }
+    }
+    let proposal = |(name, (description, artifacts)): (&str, (&str, Vec<&str>))| Proposal {
+        value: name.to_owned(),
+        documentation: format!("{description} ({})", artifacts.join(", ")),
+    };
+    named.into_iter().map(proposal).collect()
 }
 
 fn print_names(artifacts: &[&ArtifactDescription]) {

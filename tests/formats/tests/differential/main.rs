@@ -10,6 +10,7 @@ mod document;
 mod expressions;
 mod jobs;
 mod pairs;
+mod schema;
 
 use jobs::check;
 
