@@ -378,6 +378,43 @@ fn records_have_their_columns_after_a_restart() {
     );
 }
 
+/// Spec: ITEM-VALUE-13, ITEM-SETTING-01
+#[test]
+fn a_sheet_has_a_last_column_and_names_that_are_read() {
+    let writes = |line: String| {
+        let stage = Stage::new(
+            "reader=\"JsonRecords\" processor=\"PassRecord\" writer=\"RecordSheet\"",
+            "resource=${dir}/in\noutput=${dir}/out.xlsx",
+        );
+        stage.write("in", line);
+        stage
+    };
+    let wide = |count: u32| {
+        let fields: Vec<_> = (0..count)
+            .map(|number| format!("\"f{number}\":{number}"))
+            .collect();
+        writes(format!("{{{}}}\n", fields.join(",")))
+    };
+    let widest = wide(16_384);
+    widest.completes();
+    assert!(sheet(&widest, "out.xlsx").ends_with("<c r=\"XFD2\"><v>16383</v></c></row>"));
+    assert_eq!(
+        first_line(&wide(16_385).start(())),
+        "cannot write `out.xlsx`: the items have 16385 fields, and a sheet has at most 16384 columns; name fewer by `columns`"
+    );
+    for (name, cause) in [
+        (
+            " a",
+            "column \" a\": readers of sheets remove blanks around the name of a column",
+        ),
+        ("\\u0001", "column \"\\u{1}\": the text has the character U+0001"),
+    ] {
+        let ended = writes(format!("{{\"b\":1,\"{name}\":2}}\n")).start(());
+        let expected = format!("cannot write `out.xlsx`: {cause}");
+        assert!(first_line(&ended).starts_with(&expected), "{}", ended.message);
+    }
+}
+
 /// Returns the records of a workbook as our reader reads them, in JSON.
 fn read(stage: &Stage, file: &str, properties: &str) -> String {
     let back = Stage::new(
