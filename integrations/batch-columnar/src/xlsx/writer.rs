@@ -45,10 +45,10 @@ use super::sheet::{COLUMNS, ROWS};
 /// | `time(h:mm)` | a time of day, from a text such as `12:30:00` |
 /// | `timestamp(yyyy-mm-dd hh:mm)` | a date and time, from a text such as `2024-02-29T12:30:00.125`, without a time zone |
 ///
-/// A cell holds the value exactly, or the item is an [`EncodeError`]. **A number of Excel is a float of 64 bits**, so most numbers with more than
-/// 15 digits are rejected; give their column the type `text`. So are NaN, infinity and subnormal numbers, fractions of a millisecond,
-/// dates beyond those of Excel, texts with more than 32,767 characters or with a control character that XML does not have, and an item without any value, whose row
-/// readers pass over. Excel shows 15 digits of a number.
+/// A cell holds the value exactly, or the item is an [`EncodeError`]. **A number of Excel is a float of 64 bits**, so numbers with more than
+/// 15 digits may be rejected; give their column the type `text`. NaN, infinity, subnormal numbers, fractions of a millisecond and dates
+/// beyond those of Excel are rejected, too. So are texts with more than 32,767 characters or with a control character that XML lacks, and
+/// an item without any value, because readers pass over its row. Excel shows 15 digits of a number.
 ///
 /// A text stays a text, also if it looks like a number or a date, or begins with `=`. Lists and structs are texts of JSON. Null is an
 /// empty cell, and an empty text is a cell with an empty text; [`XlsxItemReader`](crate::XlsxItemReader) reads both as an empty cell,
@@ -59,7 +59,7 @@ use super::sheet::{COLUMNS, ROWS};
 /// # Exactly once
 ///
 /// The sheet is the last part of the workbook, and it is compressed in pieces that end at checkpoints: a restart truncates the
-/// file to one. So nothing is converted at the end, and only the pieces after the last checkpoint are in memory. Equal items and
+/// file to one. So nothing is converted at the end. In memory are the rows of a chunk and, beside them, 2 MiB at most. Equal items and
 /// checkpoints give equal files.
 ///
 /// ```
