@@ -182,6 +182,29 @@ fn a_workbook_that_was_finished_is_finished_again() {
     }
 }
 
+/// The process may die between the final names of several files, each of which is complete.
+///
+/// Spec: LOSS-01
+#[test]
+fn workbooks_of_which_some_were_published_are_published_again() {
+    let properties = "max.items.per.file=2";
+    let undisturbed = writing(6, properties);
+    undisturbed.completes();
+    for published in 0..=3 {
+        let stage = writing(7, properties);
+        let failed = stage.start([("fail.at", "7")]);
+        stage.write("in", "1\n2\n3\n4\n5\n6\n");
+        for (number, (name, content)) in (1..).zip(files(&undisturbed)) {
+            fs::remove_file(stage.path().join(format!("{name}.part"))).unwrap();
+            let suffix = if number <= published { "" } else { ".part" };
+            stage.write(&format!("{name}{suffix}"), content);
+        }
+        let again = stage.restart(&failed, [("fail.at", "0"), ("if.changed", "resume")]);
+        assert_eq!(again.status, BatchStatus::Completed, "{}", again.message);
+        assert!(files(&stage) == files(&undisturbed), "{published}");
+    }
+}
+
 /// Spec: ITEM-VALUE-13, ITEM-VALUE-01
 #[test]
 fn a_workbook_has_cells_of_the_types_of_its_columns() {
