@@ -341,6 +341,48 @@ fn a_partition_of_a_lake() {
     assert_eq!(first["user_key"].as_str().unwrap().len(), 64);
 }
 
+/// Spec: ITEM-VALUE-13
+#[test]
+fn a_report_for_excel() {
+    let stage = Stage::new("report");
+    stage.execute(
+        "CREATE TABLE sale (shop TEXT NOT NULL, day TEXT NOT NULL, cents INTEGER NOT NULL);
+         INSERT INTO sale WITH RECURSIVE number (id) AS (SELECT 1 UNION ALL SELECT id + 1 FROM number WHERE id < 9000)
+           SELECT 'Shop ' || (id % 89 + 10), '2026-' || (10 + id % 3) || '-' || (10 + id % 18), id FROM number",
+    );
+    stage.run(&["month=2026-11"]);
+    let back = r#"<job id="back"><step id="read">
+        <chunk reader="xlsxRecordReader" writer="recordCsvWriter"><properties>
+          <property name="resource" value="out/sales-2026-11.xlsx"/>
+          <property name="output" value="back.csv"/>
+        </properties></chunk></step></job>"#;
+    stage.write("back.xml", back);
+    assert!(
+        stage
+            .batch(&["launch", "back"])
+            .output()
+            .unwrap()
+            .status
+            .success()
+    );
+    let mut expected = BTreeMap::new();
+    for id in (1..=9000).filter(|id| id % 3 == 1) {
+        let shop = format!("Shop {},2026-11-{}", id % 89 + 10, 10 + id % 18);
+        let sums: &mut (i64, i64) = expected.entry(shop).or_default();
+        (sums.0, sums.1) = (sums.0 + 1, sums.1 + id);
+    }
+    let mut rows = "shop,day,sales,amount\n".to_owned();
+    for (shop, (sales, cents)) in expected {
+        let amount = format!("{}.{:02}", cents / 100, cents % 100);
+        let amount = amount
+            .strip_suffix(".00")
+            .or(amount.strip_suffix('0'))
+            .unwrap_or(&amount);
+        writeln!(rows, "{shop},{sales},{amount}").unwrap();
+    }
+    assert_eq!(stage.read("back.csv"), rows);
+}
+
 /// Spec: RESTART-07
 #[test]
 fn the_history_of_a_dimension() {

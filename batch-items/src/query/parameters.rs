@@ -49,7 +49,7 @@ impl FromStr for Parameters {
             if parameters.iter().any(|(other, _)| other == name) {
                 return Err(format!("`{name}` has two values; remove one"));
             }
-            parameters.push((name.to_owned(), literal(value)));
+            parameters.push((name.to_owned(), literal(value)?));
         }
         Ok(Self(parameters))
     }

@@ -3,18 +3,24 @@
 use super::value::{Value, number};
 
 /// Returns the value of a literal: a number as in JSON, `true`, `false`, a text in single quotes, or any other text, such as `007`.
-pub(crate) fn literal(text: &str) -> Value {
+///
+/// # Errors
+/// If something follows the closing quote.
+pub(crate) fn literal(text: &str) -> Result<Value, String> {
     let text = text.trim();
-    if let Some(inner) = text.strip_prefix('\'').and_then(|text| text.strip_suffix('\'')) {
-        return Value::Text(inner.replace("''", "'"));
+    if let Some(length) = quoted_length(text) {
+        return match &text[length..] {
+            "" => Ok(Value::Text(text[1..length - 1].replace("''", "'"))),
+            rest => Err(format!("expected the end or `;` after `{}`, found `{rest}`", &text[..length])),
+        };
     }
-    match text.parse() {
+    Ok(match text.parse() {
         Ok(value) => Value::Bool(value),
         Err(_) if serde_json::from_str::<&serde_json::value::RawValue>(text).is_err() => {
             Value::Text(text.to_owned())
         }
         Err(_) => number(text).unwrap_or_else(|| Value::Text(text.to_owned())),
-    }
+    })
 }
 
 /// Splits a list of `name=value`. A value that begins with a quote may contain the separator, up to its closing quote.
@@ -53,6 +59,16 @@ fn quoted_length(text: &str) -> Option<usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    // Spec: ITEM-SETTING-03
+    #[test]
+    fn a_constant_ends_at_its_closing_quote() {
+        assert_eq!(literal(" 'it''s' "), Ok(Value::Text("it's".to_owned())));
+        assert_eq!(literal("'t Hooft"), Ok(Value::Text("'t Hooft".to_owned())));
+        assert_eq!(literal("''"), Ok(Value::Text(String::new())));
+        let cause = literal("'a', next='b'").unwrap_err();
+        assert_eq!(cause, "expected the end or `;` after `'a'`, found `, next='b'`");
+    }
 
     // Spec: ITEM-SETTING-03
     #[test]

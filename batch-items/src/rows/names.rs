@@ -181,12 +181,13 @@ impl Names {
         Ok(index)
     }
 
-    pub(crate) fn names(&self) -> &[String] {
+    /// Returns the names of the output, in its order.
+    pub fn names(&self) -> &[String] {
         &self.names
     }
 
     /// Returns the names that a record has shown, whose fields the next one may have in another order; none of other items.
-    pub(crate) fn shown_by_record(&self) -> &[String] {
+    pub fn shown_by_record(&self) -> &[String] {
         let is_record = self.selected.is_empty()
             && !self.is_tuple
             && self.fields.iter().all(|field| field.place.is_none());
@@ -194,7 +195,7 @@ impl Names {
     }
 
     /// Takes the names that a record has shown before a restart.
-    pub(crate) fn resume(&mut self, names: Vec<String>) {
+    pub fn resume(&mut self, names: Vec<String>) {
         if self.is_complete || names.is_empty() {
             return;
         }

@@ -1,6 +1,6 @@
 //! Parquet, Arrow and Excel files as the input and output of batch jobs.
 //!
-//! The readers have the properties of [`FileInput`](batch_items::file::FileInput), the writer has the properties of
+//! The readers have the properties of [`FileInput`](batch_items::file::FileInput), the writers have the properties of
 //! [`FileOutput`](batch_items::file::FileOutput). The page about files in the guide of the repository explains them.
 //!
 //! ```
@@ -17,15 +17,15 @@
 //! type FlightReader = ParquetItemReader<Flight>;
 //! ```
 //!
-//! Jobs without Rust types use `parquetRecordReader`, `arrowRecordReader`, `xlsxRecordReader` and `recordParquetWriter`, see
-//! [`registered`].
+//! Jobs without Rust types use `parquetRecordReader`, `arrowRecordReader`, `xlsxRecordReader`, `recordParquetWriter` and
+//! `recordXlsxWriter`, see [`registered`].
 //!
 //! # Features
 //!
 //! | feature | |
 //! |---|---|
 //! | `parquet` (default) | `ParquetItemReader`, `ParquetItemWriter`, `ArrowItemReader` |
-//! | `xlsx` (default) | `XlsxItemReader` |
+//! | `xlsx` (default) | `XlsxItemReader`, `XlsxItemWriter` |
 //! | `zstd` | Parquet and Arrow files compressed by zstd |
 //! | `object-store` | files in object stores, as of `batch-items` |
 //! | `sqlite` (default), `postgres`, `mysql` | the databases, as of `batch-runtime` |
@@ -37,6 +37,8 @@
 pub mod fuzzing;
 #[cfg(any(feature = "parquet", feature = "xlsx"))]
 mod guard;
+#[cfg(any(feature = "parquet", feature = "xlsx"))]
+mod iso;
 #[cfg(feature = "parquet")]
 mod parquet;
 pub mod registered;
@@ -46,4 +48,4 @@ mod xlsx;
 #[cfg(feature = "parquet")]
 pub use self::parquet::{ArrowItemReader, Codec, ParquetItemReader, ParquetItemWriter};
 #[cfg(feature = "xlsx")]
-pub use self::xlsx::XlsxItemReader;
+pub use self::xlsx::{XlsxItemReader, XlsxItemWriter};

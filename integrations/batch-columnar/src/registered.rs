@@ -22,3 +22,8 @@ pub type RecordParquetWriter = crate::ParquetItemWriter<Record>;
 #[cfg(feature = "xlsx")]
 #[item_reader("xlsxRecordReader")]
 pub type XlsxRecordReader = crate::XlsxItemReader<Record>;
+
+/// `recordXlsxWriter`: the rows of a sheet of an Excel workbook.
+#[cfg(feature = "xlsx")]
+#[item_writer("recordXlsxWriter")]
+pub type RecordXlsxWriter = crate::XlsxItemWriter<Record>;

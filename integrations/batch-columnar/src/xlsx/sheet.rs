@@ -12,8 +12,8 @@ use super::text::text;
 use super::unpack::Unpack;
 
 /// The largest sheet.
-const ROWS: u32 = 1_048_576;
-const COLUMNS: u32 = 16_384;
+pub(super) const ROWS: u32 = 1_048_576;
+pub(super) const COLUMNS: u32 = 16_384;
 
 /// What a formula without a stored result is: the property `if.no.result`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

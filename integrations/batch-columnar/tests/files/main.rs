@@ -14,3 +14,4 @@ mod round_trips;
 #[expect(dead_code, reason = "the tests of batch-items use the rest of it")]
 mod stage;
 mod xlsx;
+mod xlsx_writer;

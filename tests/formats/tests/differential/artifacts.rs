@@ -47,6 +47,12 @@ impl GivenRecords {
     #[open]
     fn open(&mut self, checkpoint: Option<usize>) {
         self.records = pair(&self.pair).document(self.seed).records();
+        if self.pair == "xlsx" {
+            // A row without values is rejected.
+            let has_value = |value: &Value| !matches!(value, Value::Null) && value.to_string() != "";
+            self.records
+                .retain(|record| record.iter().any(|(_, value)| has_value(value)));
+        }
         self.next = checkpoint.unwrap_or(0);
     }
     #[read_item]

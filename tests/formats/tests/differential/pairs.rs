@@ -97,7 +97,7 @@ const PAIRS: &[Pair] = &[
     Pair {
         name: "xlsx",
         extension: "xlsx",
-        writer: None,
+        writer: Some("recordXlsxWriter"),
         reader: "xlsxRecordReader",
         processor: "recordProcessor",
         form: xlsx,
@@ -144,12 +144,15 @@ impl Pair {
             eternal: &[],
         };
         let Form {
-            names,
+            mut names,
             kinds,
-            writing,
+            mut writing,
             reading,
         } = (self.form)(&mut generator);
         let mut rows = generator.rows(&kinds);
+        if self.name == "xlsx" {
+            writing = sheet_columns(&mut generator, &mut names, &kinds, &mut rows);
+        }
         if self.is_table() {
             // The first column is the key, which orders the rows when they are read.
             let keys = rows.iter_mut().zip(1_i64..);
@@ -342,6 +345,56 @@ fn xlsx(g: &mut Generator<'_>) -> Form {
         names,
         ..Form::default()
     }
+}
+
+/// Returns the properties of the writer of a sheet: the types that hold the values. Timestamps get milliseconds, which Excel has.
+fn sheet_columns(
+    g: &mut Generator<'_>,
+    names: &mut [String],
+    kinds: &[Kind],
+    rows: &mut [Vec<Value>],
+) -> Options {
+    let mut columns = Vec::new();
+    for (index, kind) in kinds.iter().enumerate() {
+        let mut values: Vec<_> = rows.iter_mut().map(|row| &mut row[index]).collect();
+        for value in &mut values {
+            if let (Timestamp, Value::Text(text)) = (kind, &mut **value) {
+                text.truncate("2024-02-29T12:30:00.125".len());
+            }
+        }
+        let is_held = values.iter().all(|value| match value {
+            Value::Int(number) => *number as f64 as i128 == i128::from(*number),
+            Value::Float(number) => *number == 0.0 || number.is_normal(),
+            Value::Text(text) => **text >= *"1900-03-01",
+            _ => true,
+        });
+        columns.push(match kind {
+            Int | Float if is_held => g.pick(&["", " number", " number(0.00)", " text"]),
+            Int | Float => " text",
+            Date if is_held => g.pick(&["", " date", " date(dd.mm.yyyy)"]),
+            Timestamp if is_held => g.pick(&[" timestamp", " timestamp(d/m/yy h:mm AM/PM)"]),
+            _ => g.pick(&["", " text"]),
+        });
+    }
+    let mut writing = Vec::new();
+    if g.one_in(4) {
+        writing.push(option("header", "false"));
+    }
+    if columns.iter().all(|column| column.is_empty()) && g.one_in(2) {
+        return writing;
+    }
+    for (number, name) in names.iter_mut().enumerate() {
+        // The property separates them by commas that are not in brackets.
+        if name.contains([',', '(', ')', '$', '#']) {
+            *name = format!("column{number}");
+        }
+    }
+    let columns = names
+        .iter()
+        .zip(columns)
+        .map(|(name, kind)| format!("{name}{kind}"));
+    writing.push(option("columns", columns.collect::<Vec<_>>().join(", ")));
+    writing
 }
 
 fn sqlite(g: &mut Generator<'_>) -> Form {

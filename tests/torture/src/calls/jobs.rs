@@ -132,6 +132,14 @@ pub(super) const KINDS: &[Kind] = &[
         "entryCsvReader entryParquetWriter",
         "entryParquetReader entryCsvWriter"
     ),
+    through!(
+        "xlsx",
+        "out/o.xlsx",
+        "csvRecordReader recordXlsxWriter",
+        "sheetReader recordCsvWriter",
+        "columns@writer=id number, name",
+        "sheet@reader=Sheet1"
+    ),
     kind(
         "readers",
         &[
