@@ -153,7 +153,7 @@
 //! | feature | |
 //! |---|---|
 //! | `sqlite` (default), `postgres`, `mysql` | the databases of job repositories; PostgreSQL and MySQL by the client library of the system (`libpq-dev`, `libmariadb-dev`) |
-//! | `bundled-postgres`, `bundled-mysql` | the same, with the client library compiled in; `bundled-mysql` needs cmake |
+//! | `bundled-postgres`, `bundled-mysql` | the same, with the client library compiled in; `bundled-postgres` needs OpenSSL, `bundled-mysql` cmake |
 //! | `anyhow`, `eyre` | exception classes of errors in reports of these crates |
 //! | `tokio` | `async` methods of artifacts, and asynchronous calls of the operator |
 #![cfg_attr(test, allow(clippy::unwrap_used))]
