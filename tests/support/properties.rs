@@ -99,8 +99,11 @@ fn section(artifact: &ArtifactDescription) -> String {
         return text + " It has no properties.";
     }
     text.push_str("\n\n| property | default | |\n|---|---|---|\n");
-    for property in &artifact.properties {
+    for property in artifact.distinct_properties() {
         writeln!(text, "{}", row(property)).unwrap();
+    }
+    if artifact.distinct_properties().count() < artifact.properties.len() {
+        text.push_str("| `2.` .. | | the same for the second part, and so on |\n");
     }
     text.trim_end().to_owned()
 }

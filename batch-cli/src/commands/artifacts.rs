@@ -114,13 +114,16 @@ fn print_properties(artifact: &ArtifactDescription) {
         artifact.class
     );
     let mut table = Table::new(&["PROPERTY", "DEFAULT", ""]);
-    for property in &artifact.properties {
+    for property in artifact.distinct_properties() {
         let default = match (property.required, property.default) {
             (true, _) => "required",
             (false, Some(default)) if !default.is_empty() => default,
             (false, _) => property.if_absent,
         };
         table.row([&property.name, default, property.description].map(str::to_owned));
+    }
+    if artifact.distinct_properties().count() < artifact.properties.len() {
+        table.row(["2. ..", "", "the same for the second part, and so on"].map(str::to_owned));
     }
     table.print_within(WIDTH);
     if let Some(example) = example(artifact) {

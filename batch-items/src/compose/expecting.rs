@@ -10,7 +10,8 @@ use super::traits::ReadItems;
 use crate::error::{Origin, RecordError};
 use crate::record::{Condition, Expectation, Record, Totals};
 
-/// Reads the records of `R`, and compares them with what is expected: all readers of records for Job XML are made of it.
+/// Reads the records of `R`, and compares them with what is expected. The readers of records of files and queries for Job XML are made of it,
+/// except those of ODBC.
 ///
 /// | property | default | |
 /// |---|---|---|

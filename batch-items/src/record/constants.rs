@@ -11,7 +11,10 @@ pub(crate) fn literal(text: &str) -> Result<Value, String> {
     if let Some(length) = quoted_length(text) {
         return match &text[length..] {
             "" => Ok(Value::Text(text[1..length - 1].replace("''", "'"))),
-            rest => Err(format!("expected the end or `;` after `{}`, found `{rest}`", &text[..length])),
+            rest => Err(format!(
+                "expected the end or `;` after `{}`, found `{rest}`",
+                &text[..length]
+            )),
         };
     }
     Ok(match text.parse() {

@@ -47,6 +47,17 @@ pub struct PropertyDescription {
 }
 
 impl ArtifactDescription {
+    /// Returns the properties without those of further parts that the first part has, too: without `2.table` if there is `1.table`.
+    pub fn distinct_properties(&self) -> impl Iterator<Item = &PropertyDescription> {
+        let repeats = |one: &PropertyDescription| {
+            let (number, rest) = one.name.split_once('.').unwrap_or_default();
+            let of_first = format!("1.{rest}");
+            number.parse().is_ok_and(|number: u8| number > 1)
+                && self.properties.iter().any(|other| other.name == of_first)
+        };
+        self.properties.iter().filter(move |one| !repeats(one))
+    }
+
     /// Describes artifacts, ordered by name.
     pub(super) fn all<'r>(registered: impl Iterator<Item = &'r ArtifactRegistration>) -> Vec<Self> {
         let mut all: BTreeMap<_, Self> = BTreeMap::new();
