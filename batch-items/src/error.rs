@@ -37,6 +37,11 @@ pub struct Origin<'a> {
 }
 
 impl<'a> Origin<'a> {
+    /// Returns `file:line`.
+    pub(crate) fn place(&self) -> String {
+        format!("{}:{}", self.resource, self.line)
+    }
+
     /// `line` counts from 1.
     pub fn new(resource: &'a str, line: u64, text: impl Into<Cow<'a, str>>) -> Self {
         let raw = match text.into() {

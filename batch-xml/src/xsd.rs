@@ -9,7 +9,7 @@ use crate::dialect::{Dialect, JAKARTA_NAMESPACES};
 pub struct Proposal {
     /// The value.
     pub value: String,
-    /// What an editor shows beside it.
+    /// The text that an editor shows beside the value.
     pub documentation: String,
 }
 

@@ -173,3 +173,38 @@ fn records_go_to_parquet_and_back() {
                     {\"id\":2,\"day\":\"2026-11-30\",\"price\":\"-0.05\",\"note\":null}\n";
     assert_eq!(lines, expected);
 }
+
+/// The properties of a part have an effect in partitions, too, whose files have names only there.
+///
+/// Spec: ITEM-SETTING-05, ITEM-ROUTE-01
+#[test]
+fn parts_of_a_routing_writer_are_partitioned() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    let job = r#"<job id="split"><step id="copy">
+        <chunk reader="csvRecordReader" writer="recordRoutingWriter"><properties>
+          <property name="resource" value="${resource}"/>
+          <property name="1.output" value="out/${file.name}.csv"/>
+          <property name="1.delimiter" value=";"/>
+          <property name="2.where" value="id = 2"/>
+          <property name="2.output" value="out/${file.name}.jsonl"/>
+        </properties></chunk>
+        <partition><algorithm ref="filePartitions"><properties><property name="resource" value="in/*.csv"/></properties></algorithm></partition>
+      </step></job>"#;
+    fs::write(folder.join("split.xml"), job).unwrap();
+    fs::create_dir(folder.join("in")).unwrap();
+    for name in ["a", "b"] {
+        fs::write(
+            folder.join(format!("in/{name}.csv")),
+            format!("id,name\n1,{name}\n2,x\n"),
+        )
+        .unwrap();
+    }
+    completed(folder, &["launch", "split"]);
+    for name in ["a", "b"] {
+        let rows = fs::read_to_string(folder.join(format!("out/{name}.csv"))).unwrap();
+        assert_eq!(rows, format!("id;name\n1;{name}\n2;x\n"));
+        let large = fs::read_to_string(folder.join(format!("out/{name}.jsonl"))).unwrap();
+        assert_eq!(large, "{\"id\":\"2\",\"name\":\"x\"}\n");
+    }
+}

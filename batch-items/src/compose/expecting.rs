@@ -1,4 +1,4 @@
-//! Records that are compared with totals, such as those of a trailer.
+//! Compares records with totals, for example with the totals of a trailer.
 
 use std::fmt;
 
@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::traits::ReadItems;
 use crate::error::{Origin, RecordError};
-use crate::record::{Condition, Expectation, Record, Totals};
+use crate::record::{Condition, Expectation, Record, StoredTotal, Totals};
 
 /// Reads the records of `R`, and compares them with what is expected. The readers of records of files and queries for Job XML are made of it,
 /// except those of ODBC.
@@ -21,11 +21,11 @@ use crate::record::{Condition, Expectation, Record, Totals};
 /// It has the properties of the inner reader, without a prefix.
 ///
 /// Totals are `count()`, `count(condition)`, `sum(number)`, `every(condition)`, and `skipped()`, the number of records that were skipped because
-/// they cannot be read. Other fields are those of the trailer. Each trailer is compared with the records since the trailer before it, so each of
+/// they cannot be read. Other fields are the fields of the trailer. Each trailer is compared with the records since the trailer before it, so each of
 /// several files may have one. Without `trailer`, all records are compared when they are read.
 ///
-/// What is not as expected fails the step, whatever it skips: files do not get their names, and committed chunks of tables stay. So does input
-/// that does not end with a trailer.
+/// If `expect` does not hold, or the input does not end with a trailer, the step fails, regardless of its skip rules. Its files do not get their
+/// names; committed chunks of tables stay.
 ///
 /// ```xml
 /// <chunk reader="fixedWidthRecordReader" writer="recordTableWriter">
@@ -45,17 +45,21 @@ pub struct ExpectingItemReader<R> {
     expect: Option<Expectation>,
     #[batch_property(name = "trailer", value = "")]
     trailer: Condition,
-    progress: Progress,
+    since_trailer: SinceTrailer,
+    /// The position at which the last record could not be read.
+    failed_at: Option<String>,
 }
 
-/// What was read since the last trailer.
+/// The records since the last trailer.
 #[derive(Default)]
-struct Progress {
+struct SinceTrailer {
     totals: Totals,
-    /// The number of records.
-    records: u64,
-    /// Whether a trailer was read.
+    /// Whether there are any, also if they were skipped.
+    has_records: bool,
+    /// Whether a trailer was read before them.
     has_trailer: bool,
+    /// The file of the last record.
+    resource: String,
 }
 
 /// The checkpoint of an [`ExpectingItemReader`].
@@ -66,12 +70,16 @@ pub enum ExpectingPosition<P> {
     Expecting {
         /// The position of the inner reader.
         inner: P,
-        /// The totals and their values.
-        totals: Vec<(String, String)>,
-        /// The number of records since the last trailer.
-        records: u64,
+        /// The condition of trailers.
+        trailer: String,
+        /// The totals.
+        totals: Vec<StoredTotal>,
+        /// Whether records were read since the last trailer.
+        has_records: bool,
         /// Whether a trailer was read.
         has_trailer: bool,
+        /// The file of the last record.
+        resource: String,
     },
     /// The position of the inner reader, where nothing is expected.
     Plain(P),
@@ -82,7 +90,7 @@ pub enum ExpectingPosition<P> {
 struct ExpectationFailed(String);
 
 impl ExpectationFailed {
-    /// Creates the error, which no step skips.
+    /// Creates an error that no skip rule includes.
     fn of(cause: String) -> BatchError {
         ConfigurationError::new(Self(cause)).into()
     }
@@ -96,8 +104,8 @@ impl fmt::Display for ExpectationFailed {
 
 impl std::error::Error for ExpectationFailed {}
 
-const OTHER_TOTALS: &str = "the totals of `expect` are others than before the restart; restore them, or run `abandon` for this execution and \
-    `start` the job again";
+const TOTALS_CHANGED: &str = "`expect` has other totals, or `trailer` is another condition, than before the restart; restore it, or run `abandon` for this \
+    execution and `start` the job again";
 
 #[item_reader(rewindable = true)]
 impl<R: ReadItems<Item = Record>> ExpectingItemReader<R> {
@@ -109,38 +117,46 @@ impl<R: ReadItems<Item = Record>> ExpectingItemReader<R> {
             self.trailer.is_empty(),
         ) {
             let cause = format!(
-                "`expect` has the field `{field}` outside of a total, so it is the field of a trailer; say by `trailer` which record that is"
+                "`expect` has the field `{field}` outside of a total, so it is a field of a trailer; set `trailer` to the condition of that record"
             );
             return Err(ConfigurationError::new(cause).into());
         }
-        let (inner, progress) = match checkpoint {
-            None => (None, self.beginning(false)),
-            Some(ExpectingPosition::Plain(_)) if self.expects() => {
-                return Err(ConfigurationError::new(OTHER_TOTALS).into());
+        let (inner, since_trailer) = match checkpoint {
+            None => {
+                self.since_trailer.resource.clear();
+                (None, self.reset(false))
             }
-            Some(ExpectingPosition::Plain(inner)) => (Some(inner), Progress::default()),
+            Some(ExpectingPosition::Plain(_)) if self.expects() => {
+                return Err(ConfigurationError::new(TOTALS_CHANGED).into());
+            }
+            Some(ExpectingPosition::Plain(inner)) => (Some(inner), SinceTrailer::default()),
             Some(ExpectingPosition::Expecting {
                 inner,
+                trailer,
                 totals,
-                records,
+                has_records,
                 has_trailer,
+                resource,
             }) => {
                 let resumed = match &self.expect {
                     Some(expect) => expect.resumed(&totals),
                     None => totals.is_empty().then(Totals::default),
                 };
-                let totals = resumed.ok_or_else(|| ConfigurationError::new(OTHER_TOTALS))?;
+                let resumed = resumed.filter(|_| trailer == self.trailer.text());
+                let totals = resumed.ok_or_else(|| ConfigurationError::new(TOTALS_CHANGED))?;
                 (
                     Some(inner),
-                    Progress {
+                    SinceTrailer {
                         totals,
-                        records,
+                        has_records,
                         has_trailer,
+                        resource,
                     },
                 )
             }
         };
-        self.progress = progress;
+        self.since_trailer = since_trailer;
+        self.failed_at = None;
         self.reader.open(inner)
     }
 
@@ -151,20 +167,25 @@ impl<R: ReadItems<Item = Record>> ExpectingItemReader<R> {
             return self.reader.read();
         }
         loop {
-            let read = self.reader.read();
-            let Some(record) = read.inspect_err(|_| self.skip())? else {
-                return self.end().map(|()| None);
+            let record = match self.reader.read() {
+                Ok(Some(record)) => record,
+                Ok(None) => return self.end().map(|()| None),
+                Err(error) => return Err(self.unreadable(error)?),
             };
+            self.failed_at = None;
+            if !self.trailer.is_empty() {
+                self.check_file()?;
+            }
             if !self.trailer.is_empty() && self.is_trailer(&record)? {
                 self.compare(&record)?;
-                self.progress = self.beginning(true);
+                self.since_trailer = self.reset(true);
                 continue;
             }
             if let Some(expect) = &self.expect {
-                let added = expect.add(&mut self.progress.totals, &record);
+                let added = expect.add(&mut self.since_trailer.totals, &record);
                 added.map_err(|error| self.bad_record(error))?;
             }
-            self.progress.records += 1;
+            self.since_trailer.has_records = true;
             return Ok(Some(record));
         }
     }
@@ -173,9 +194,23 @@ impl<R: ReadItems<Item = Record>> ExpectingItemReader<R> {
     #[get_checkpoint_info]
     pub fn checkpoint(&mut self) -> Result<ExpectingPosition<R::Position>, BatchError> {
         let inner = self.reader.position()?;
-        Ok(match self.expects() {
-            true => self.expecting(inner),
-            false => ExpectingPosition::Plain(inner),
+        if !self.expects() {
+            return Ok(ExpectingPosition::Plain(inner));
+        }
+        let SinceTrailer {
+            totals,
+            has_records,
+            has_trailer,
+            resource,
+        } = &self.since_trailer;
+        let stored = self.expect.as_ref().map(|expect| expect.stored(totals));
+        Ok(ExpectingPosition::Expecting {
+            inner,
+            trailer: self.trailer.text().to_owned(),
+            totals: stored.unwrap_or_default(),
+            has_records: *has_records,
+            has_trailer: *has_trailer,
+            resource: resource.clone(),
         })
     }
 
@@ -188,44 +223,66 @@ impl<R: ReadItems<Item = Record>> ExpectingItemReader<R> {
     /// Returns the file and line of the last record, as errors name them.
     #[get_item_origin]
     pub fn item_origin(&self) -> Option<String> {
-        let Origin { resource, line, .. } = self.reader.origin()?;
-        Some(format!("{resource}:{line}"))
+        self.reader.origin().map(|origin| origin.place())
     }
 
     fn expects(&self) -> bool {
         self.expect.is_some() || !self.trailer.is_empty()
     }
 
-    fn beginning(&self, has_trailer: bool) -> Progress {
-        Progress {
+    fn reset(&self, has_trailer: bool) -> SinceTrailer {
+        SinceTrailer {
             totals: self.expect.as_ref().map(Expectation::totals).unwrap_or_default(),
-            records: 0,
+            has_records: false,
             has_trailer,
+            resource: self.since_trailer.resource.clone(),
         }
     }
 
-    fn expecting(&self, inner: R::Position) -> ExpectingPosition<R::Position> {
-        let Progress {
-            totals,
-            records,
-            has_trailer,
-        } = &self.progress;
-        ExpectingPosition::Expecting {
-            inner,
-            totals: self
-                .expect
-                .as_ref()
-                .map(|expect| expect.stored(totals))
-                .unwrap_or_default(),
-            records: *records,
-            has_trailer: *has_trailer,
-        }
-    }
-
+    /// Counts a record that cannot be read.
     fn skip(&mut self) {
+        self.since_trailer.has_records = true;
         if let Some(expect) = &self.expect {
-            expect.skip(&mut self.progress.totals);
+            expect.skip(&mut self.since_trailer.totals);
         }
+    }
+
+    /// Checks that the file before had a trailer at its end, if this record is the first one of another file.
+    fn check_file(&mut self) -> Result<(), BatchError> {
+        let Some(origin) = self.reader.origin() else {
+            return Ok(());
+        };
+        if origin.resource == self.since_trailer.resource {
+            return Ok(());
+        }
+        let before = std::mem::replace(&mut self.since_trailer.resource, origin.resource.to_owned());
+        match self.since_trailer.has_records && !before.is_empty() {
+            true => Err(ExpectationFailed::of(format!(
+                "`{before}` ends with records that have no trailer, so it may be incomplete"
+            ))),
+            false => Ok(()),
+        }
+    }
+
+    /// Counts the error of the inner reader. The runtime compares checkpoints to find a reader that repeats an error for ever; totals
+    /// change, so the position of the inner reader is compared here.
+    ///
+    /// # Errors
+    /// If the inner reader is still at the position of its last error.
+    fn unreadable(&mut self, error: BatchError) -> Result<BatchError, BatchError> {
+        if error.is_configuration_error() || error.is_connection_lost() {
+            return Ok(error);
+        }
+        let position = serde_json::to_string(&self.reader.position()?)?;
+        if self.failed_at.as_ref() == Some(&position) {
+            return Err(ConfigurationError::new(error.chain()).into());
+        }
+        self.failed_at = Some(position);
+        if !self.trailer.is_empty() {
+            self.check_file()?;
+        }
+        self.skip();
+        Ok(error)
     }
 
     fn is_trailer(&mut self, record: &Record) -> Result<bool, BatchError> {
@@ -244,35 +301,38 @@ impl<R: ReadItems<Item = Record>> ExpectingItemReader<R> {
     /// Compares the totals with a trailer.
     fn compare(&self, trailer: &Record) -> Result<(), BatchError> {
         let Some(expect) = &self.expect else { return Ok(()) };
-        expect.check(&self.progress.totals, trailer).map_err(|cause| {
-            let place = self.item_origin();
-            ExpectationFailed::of(match place {
-                Some(place) => format!("the trailer at {place} does not fit the records before it: {cause}"),
-                None => format!("the records are not as expected: {cause}"),
+        expect
+            .check(&self.since_trailer.totals, trailer)
+            .map_err(|cause| {
+                let place = self.item_origin();
+                ExpectationFailed::of(match place {
+                    Some(place) => {
+                        format!("the trailer at {place} does not match the records before it: {cause}")
+                    }
+                    None => format!("the records are not as expected: {cause}"),
+                })
             })
-        })
     }
 
-    /// Checks what was read when the input ends.
+    /// Checks the records after the last trailer when the input ends; without trailers, all records.
     fn end(&self) -> Result<(), BatchError> {
-        let Progress {
-            records, has_trailer, ..
-        } = &self.progress;
-        match (self.trailer.is_empty(), records, has_trailer) {
-            (true, ..) => self.compare_all(),
-            (false, 0, true) => Ok(()),
-            (false, 0, false) => Err(ExpectationFailed::of(
-                "the input has no trailer, so it may be incomplete".to_owned(),
-            )),
-            (false, records, _) => Err(ExpectationFailed::of(format!(
-                "the input ends with {records} records without a trailer, so it may be incomplete"
-            ))),
-        }
+        let SinceTrailer {
+            has_records,
+            has_trailer,
+            ..
+        } = self.since_trailer;
+        let cause = match (self.trailer.is_empty(), has_records, has_trailer) {
+            (true, ..) => return self.compare_all(),
+            (false, false, true) => return Ok(()),
+            (false, false, false) => "the input has no trailer, so it may be incomplete",
+            (false, true, _) => "the input ends with records that have no trailer, so it may be incomplete",
+        };
+        Err(ExpectationFailed::of(cause.to_owned()))
     }
 
     fn compare_all(&self) -> Result<(), BatchError> {
         let Some(expect) = &self.expect else { return Ok(()) };
-        let checked = expect.check(&self.progress.totals, &Record::default());
+        let checked = expect.check(&self.since_trailer.totals, &Record::default());
         checked.map_err(|cause| ExpectationFailed::of(format!("the records are not as expected: {cause}")))
     }
 }

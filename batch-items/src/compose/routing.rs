@@ -6,6 +6,7 @@ use std::path::Path;
 use batch_runtime::destination::AnyDestination;
 use batch_runtime::prelude::*;
 use batch_runtime::{ConfigurationError, OutputPath};
+use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
 
 use super::traits::WriteItems;
@@ -14,22 +15,21 @@ use crate::choices;
 use crate::record::{Record, RecordProcessor};
 use crate::{DelimitedItemWriter, JsonLinesItemWriter, TableItemWriter};
 
-/// Writes records to up to four destinations, tables and files; registered as `recordRoutingWriter`.
+/// Writes records to up to four parts, tables and files; registered as `recordRoutingWriter`.
 ///
 /// | property | default | |
 /// |---|---|---|
-/// | `route` | `all` | `all`: a record goes to each destination whose `where` it meets; `first`: to the first of them |
-/// | `if.unrouted` | `fail` | what a record is that goes to none: `fail`, an error of the class `UnroutedRecord`, or `filter` |
+/// | `route` | `all` | `all`: each part whose `where` a record meets takes it; `first`: only the first of them |
 ///
-/// The properties of a destination have a prefix, from `1.` to `4.`. They are the properties of a [`RecordProcessor`], such as `1.where`,
-/// `1.set` and `1.fields`, and those of one writer:
+/// The properties of a part have a prefix, from `1.` to `4.`. They are the properties of a [`RecordProcessor`], such as `1.where`, `1.set` and
+/// `1.fields`, and those of one writer:
 ///
 /// | property | writer |
 /// |---|---|
 /// | `1.table` | a [`TableItemWriter`]: `1.mode`, `1.key` .. |
 /// | `1.output` | a [`DelimitedItemWriter`] or, with the extension `.jsonl` or `.ndjson`, a [`JsonLinesItemWriter`] |
 ///
-/// If one destination rejects a record, no destination has it. A step that skips the error skips the record once.
+/// A record that no part takes is an error of the class `UnroutedRecord`. If one part rejects a record, no part has it. A step that skips the error skips the record once.
 ///
 /// ```xml
 /// <chunk reader="csvRecordReader" writer="recordRoutingWriter">
@@ -49,8 +49,6 @@ use crate::{DelimitedItemWriter, JsonLinesItemWriter, TableItemWriter};
 pub struct RecordRoutingWriter {
     #[batch_property(name = "route", value = "all")]
     route: Route,
-    #[batch_property(name = "if.unrouted", value = "fail")]
-    if_unrouted: IfUnrouted,
     #[batch_artifact(prefix = "1.")]
     first: Part,
     #[batch_artifact(prefix = "2.")]
@@ -61,26 +59,18 @@ pub struct RecordRoutingWriter {
     fourth: Part,
 }
 
-/// Which destinations take a record.
+/// The parts that take a record.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Route {
     All,
     First,
 }
 
-/// What a record is that no destination takes.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum IfUnrouted {
-    Fail,
-    Filter,
-}
-
 choices! {
     Route { "all" => All, "first" => First }
-    IfUnrouted { "fail" => Fail, "filter" => Filter }
 }
 
-/// A destination, and what it does to records.
+/// A table or file, and the mapping of its records.
 #[derive(BatchArtifact)]
 struct Part {
     #[batch_artifact]
@@ -94,13 +84,101 @@ struct Part {
     csv: Option<DelimitedItemWriter<Record>>,
     #[batch_artifact]
     json_lines: Option<JsonLinesItemWriter<Record>>,
-    /// The one of the writers above that the properties name, when the step has opened it.
+    #[batch_artifact]
+    of_rows: Option<RowProperties>,
+    /// The writer that the properties name; `None` until the step opens it.
     writer: Option<Box<dyn RecordWriter>>,
-    /// The records of the list that is written.
+    kind: Option<WriterKind>,
+    /// The records of the current list.
     records: Vec<Record>,
 }
 
-/// A writer of records, whatever its checkpoint is.
+/// The properties of rows with a delimiter, which JSON Lines do not have.
+#[derive(BatchArtifact)]
+struct RowProperties {
+    /// They have an effect only with it.
+    #[batch_property(name = "output")]
+    _output: OutputPath,
+    /// The fields that are written.
+    #[batch_property]
+    columns: Option<String>,
+    /// Whether the first line has the names of the fields.
+    #[batch_property]
+    header: Option<String>,
+    /// The fields that are quoted.
+    #[batch_property]
+    quotes: Option<String>,
+    /// The character between two fields.
+    #[batch_property]
+    delimiter: Option<String>,
+    /// The character around a field.
+    #[batch_property]
+    quote: Option<String>,
+    /// The character before a quote within quotes.
+    #[batch_property]
+    escape: Option<String>,
+    /// The encoding of the text.
+    #[batch_property]
+    encoding: Option<String>,
+    /// The end of a line.
+    #[batch_property(name = "line.end")]
+    line_end: Option<String>,
+}
+
+impl RowProperties {
+    /// Returns the first property that is set.
+    fn first(&self) -> Option<&'static str> {
+        let all = [
+            ("columns", &self.columns),
+            ("header", &self.header),
+            ("quotes", &self.quotes),
+            ("delimiter", &self.delimiter),
+            ("quote", &self.quote),
+            ("escape", &self.escape),
+            ("encoding", &self.encoding),
+            ("line.end", &self.line_end),
+        ];
+        all.iter()
+            .find(|(_, value)| value.is_some())
+            .map(|(name, _)| *name)
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum WriterKind {
+    Table,
+    Csv,
+    JsonLines,
+}
+
+/// The position of a part. Positions of different writers may look the same.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct PartPosition {
+    kind: WriterKind,
+    position: Json,
+}
+
+/// A part that cannot be opened.
+#[derive(Debug, BatchException)]
+struct PartError {
+    number: usize,
+    source: BatchError,
+}
+
+impl fmt::Display for PartError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "part `{}.`: {}", self.number, self.source)
+    }
+}
+
+impl std::error::Error for PartError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        Some(self.source.as_error())
+    }
+}
+
+/// A writer of records whose checkpoint is JSON.
 trait RecordWriter: Send {
     fn destination(&self) -> Result<Option<AnyDestination>, BatchError>;
     fn open(&mut self, checkpoint: Option<Json>) -> Result<(), BatchError>;
@@ -118,14 +196,7 @@ impl<W: WriteItems<Record>> RecordWriter for W {
     }
 
     fn open(&mut self, checkpoint: Option<Json>) -> Result<(), BatchError> {
-        let checkpoint = checkpoint.map(serde_json::from_value).transpose();
-        let checkpoint = checkpoint.map_err(|error| {
-            let cause = format!(
-                "it was another kind of destination before the restart ({error}); restore its properties, or run `abandon` for this execution and \
-                 `start` the job again"
-            );
-            ConfigurationError::new(cause)
-        })?;
+        let checkpoint = checkpoint.map(serde_json::from_value).transpose()?;
         WriteItems::open(self, checkpoint)
     }
 
@@ -155,21 +226,32 @@ impl<W: WriteItems<Record>> RecordWriter for W {
 }
 
 impl Part {
-    /// Creates the writer that the properties name; `None` if there is no destination of this number.
-    fn choose(&mut self) -> Result<Option<Box<dyn RecordWriter>>, &'static str> {
-        let table = self.table.take();
-        match (table, &self.output) {
-            (None, None) if self.each.does_nothing() => Ok(None),
-            (None, None) => Err("it has neither `table` nor `output`; set one of them"),
+    /// Creates the writer that the properties name, unless there is no part of this number.
+    fn create_writer(&mut self) -> Result<(), String> {
+        let (writer, kind): (Option<Box<dyn RecordWriter>>, _) = match (self.table.take(), &self.output) {
+            (None, None) if self.each.does_nothing() => return Ok(()),
+            (None, None) => return Err("it has neither `table` nor `output`; set one of them".to_owned()),
             (Some(_), Some(_)) => {
-                Err("it has `table` and `output`; give one of them to a destination of another number")
+                return Err(
+                    "it has `table` and `output`; give one of them to a part of another number".to_owned(),
+                );
             }
-            (Some(table), None) => Ok(Some(Box::new(table))),
-            (None, Some(output)) => Ok(match is_json_lines(output) {
-                true => self.json_lines.take().map(|writer| Box::new(writer) as _),
-                false => self.csv.take().map(|writer| Box::new(writer) as _),
-            }),
-        }
+            (Some(table), None) => (Some(Box::new(table)), WriterKind::Table),
+            (None, Some(output)) => match format_of(output)? {
+                WriterKind::JsonLines => {
+                    if let Some(name) = self.of_rows.as_ref().and_then(RowProperties::first) {
+                        return Err(format!(
+                            "`{name}` has no effect on JSON Lines; remove it, and select fields by `fields`"
+                        ));
+                    }
+                    let writer = self.json_lines.take();
+                    (writer.map(|writer| Box::new(writer) as _), WriterKind::JsonLines)
+                }
+                kind => (self.csv.take().map(|writer| Box::new(writer) as _), kind),
+            },
+        };
+        (self.writer, self.kind) = (writer, Some(kind));
+        Ok(())
     }
 
     fn destination(&self) -> Result<Option<AnyDestination>, BatchError> {
@@ -180,22 +262,31 @@ impl Part {
         }
     }
 
-    /// Opens the destination, at the position that a checkpoint has for it.
-    fn open(&mut self, restarted: bool, position: Option<Json>) -> Result<(), BatchError> {
+    /// Opens the part. `checkpoint` has its position in a restart, or `None` if there was no such part.
+    fn open(&mut self, checkpoint: Option<Option<PartPosition>>) -> Result<(), BatchError> {
         if self.writer.is_none() {
-            self.writer = self.choose().map_err(ConfigurationError::new)?;
+            self.create_writer().map_err(ConfigurationError::new)?;
         }
-        match (&mut self.writer, restarted, position) {
-            (None, _, None) => Ok(()),
-            (Some(writer), false, _) => writer.open(None),
-            (Some(writer), true, Some(position)) => writer.open(Some(position)),
-            // It would lack the records, or they would be without it, that were written before.
-            (Some(_), true, None) | (None, _, Some(_)) => Err(ConfigurationError::new(
-                "it was added or removed after the step has written records; restore its properties, or run `abandon` for this execution and \
-                 `start` the job again",
+        let kind = self.kind;
+        match (&mut self.writer, checkpoint) {
+            (None, None | Some(None)) => Ok(()),
+            (Some(writer), None) => writer.open(None),
+            (Some(writer), Some(Some(position))) if kind == Some(position.kind) => writer.open(Some(position.position)),
+            // Else it would lack earlier records, or earlier records would be missing from the others.
+            (Some(_), Some(_)) | (None, Some(Some(_))) => Err(ConfigurationError::new(
+                "it was added, removed or of another kind after the step has written records; restore its properties, or run `abandon` for \
+                 this execution and `start` the job again",
             )
             .into()),
         }
+    }
+
+    fn position(&mut self) -> Result<Option<PartPosition>, BatchError> {
+        let (Some(writer), Some(kind)) = (&mut self.writer, self.kind) else {
+            return Ok(None);
+        };
+        let position = writer.position()?;
+        Ok(Some(PartPosition { kind, position }))
     }
 
     fn write(&mut self, tx: &mut ChunkTransaction) -> Result<(), BatchError> {
@@ -207,19 +298,36 @@ impl Part {
     }
 }
 
-/// Returns whether an output has JSON Lines, by its extension before that of a compression.
-fn is_json_lines(output: &OutputPath) -> bool {
-    let path = Path::new(output.as_str());
-    let is = |path: &Path, extensions: &[&str]| {
-        let extension = path.extension().and_then(|extension| extension.to_str());
-        extension.is_some_and(|found| extensions.iter().any(|known| found.eq_ignore_ascii_case(known)))
-    };
-    let stem = path.file_stem().map(Path::new);
-    let name = stem.filter(|_| is(path, &["gz", "zst"])).unwrap_or(path);
-    is(name, &["jsonl", "ndjson"])
+/// Extensions of formats that a part does not have: a delimited file of such a name would be taken for another one.
+const OTHER_FORMATS: [&str; 12] = [
+    "arrow", "avro", "bz2", "feather", "json", "orc", "parquet", "xls", "xlsx", "xml", "xz", "zip",
+];
+
+/// Returns the format of an output by its extension, without the extension of a compression.
+fn format_of(output: &OutputPath) -> Result<WriterKind, String> {
+    let name = output.as_str();
+    // The writer knows these in lower case.
+    let name = name
+        .strip_suffix(".gz")
+        .or(name.strip_suffix(".zst"))
+        .unwrap_or(name);
+    let extension = Path::new(name)
+        .extension()
+        .and_then(|extension| extension.to_str());
+    let extension = extension.unwrap_or_default().to_ascii_lowercase();
+    match extension.as_str() {
+        "jsonl" | "ndjson" => Ok(WriterKind::JsonLines),
+        "gz" | "zst" => Err(format!(
+            "the extension of `{name}` is in upper case, so the file would not be compressed; write it in lower case"
+        )),
+        other if OTHER_FORMATS.contains(&other) => Err(format!(
+            "its file would be delimited or JSON Lines, and not what the extension of `{name}` says; give it another one"
+        )),
+        _ => Ok(WriterKind::Csv),
+    }
 }
 
-/// A record that no destination takes.
+/// A record that no part takes.
 #[derive(Debug, BatchException)]
 struct UnroutedRecord(Option<String>);
 
@@ -233,13 +341,11 @@ impl UnroutedRecord {
 
 impl fmt::Display for UnroutedRecord {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("no destination takes the record")?;
+        f.write_str("no part takes the record")?;
         if let Some(first) = &self.0 {
             write!(f, " with {first}")?;
         }
-        f.write_str(
-            "; add a destination without `where`, or set `if.unrouted` to `filter` to leave such records out",
-        )
+        f.write_str("; add a part without `where`, or filter such records by the processor `recordProcessor`")
     }
 }
 
@@ -265,30 +371,22 @@ impl RecordRoutingWriter {
         ])?)
     }
 
-    /// Opens the destinations, at the checkpoint.
+    /// Opens the parts, at the checkpoint.
     #[open]
-    pub fn open(&mut self, checkpoint: Option<Vec<Option<Json>>>) -> Result<(), BatchError> {
-        let restarted = checkpoint.is_some();
-        let mut positions = checkpoint.unwrap_or_default().into_iter();
+    pub fn open(&mut self, checkpoint: Option<Vec<Option<PartPosition>>>) -> Result<(), BatchError> {
+        let mut positions = checkpoint.map(Vec::into_iter);
         for (part, number) in self.parts().into_iter().zip(1..) {
-            let position = positions.next().flatten();
-            part.open(restarted, position).map_err(|error| {
-                let message = format!("destination `{number}.`: {}", error.chain());
-                match error.is_configuration_error() {
-                    true => ConfigurationError::new(message).into(),
-                    false => BatchError::msg(message),
-                }
-            })?;
+            let position = positions.as_mut().map(|positions| positions.next().flatten());
+            part.open(position)
+                .map_err(|source| PartError { number, source })?;
         }
         match self.parts().iter().any(|part| part.writer.is_some()) {
             true => Ok(()),
-            false => {
-                Err(ConfigurationError::new("no destination is set; set `1.table` or `1.output`").into())
-            }
+            false => Err(ConfigurationError::new("no part is set; set `1.table` or `1.output`").into()),
         }
     }
 
-    /// Writes records. If one of the destinations fails, the others write nothing.
+    /// Writes records. If one of the parts fails, the others write nothing.
     #[write_items]
     pub fn write(&mut self, records: &[Record], tx: &mut ChunkTransaction) -> Result<(), BatchError> {
         self.parts().into_iter().for_each(|part| part.records.clear());
@@ -319,14 +417,10 @@ impl RecordRoutingWriter {
         })
     }
 
-    /// Returns the positions of the destinations.
+    /// Returns the positions of the parts.
     #[get_checkpoint_info]
-    pub fn checkpoint(&mut self) -> Result<Vec<Option<Json>>, BatchError> {
-        let positions = self.parts().into_iter().map(|part| {
-            let writer = part.writer.as_mut();
-            writer.map(|writer| writer.position()).transpose()
-        });
-        positions.collect()
+    pub fn checkpoint(&mut self) -> Result<Vec<Option<PartPosition>>, BatchError> {
+        self.parts().into_iter().map(Part::position).collect()
     }
 
     /// Completes the files.
@@ -336,7 +430,7 @@ impl RecordRoutingWriter {
         writers.try_for_each(|writer| writer.finish())
     }
 
-    /// Closes the destinations.
+    /// Closes the parts.
     #[close]
     pub fn close(&mut self) {
         for writer in self.parts().into_iter().filter_map(|part| part.writer.as_mut()) {
@@ -353,9 +447,9 @@ impl RecordRoutingWriter {
         ]
     }
 
-    /// Gives a record to its destinations.
+    /// Gives a record to its parts.
     fn distribute(&mut self, record: &Record) -> Result<(), BatchError> {
-        let (route, if_unrouted) = (self.route, self.if_unrouted);
+        let route = self.route;
         let mut is_routed = false;
         for part in self.parts().into_iter().filter(|part| part.writer.is_some()) {
             if let Some(mapped) = part.each.process(record.clone())? {
@@ -366,7 +460,7 @@ impl RecordRoutingWriter {
                 }
             }
         }
-        match is_routed || if_unrouted == IfUnrouted::Filter {
+        match is_routed {
             true => Ok(()),
             false => Err(UnroutedRecord::of(record).into()),
         }

@@ -91,8 +91,7 @@ where
     /// Returns the file and line of the last record, as errors name them.
     #[get_item_origin]
     pub fn item_origin(&self) -> Option<String> {
-        let Origin { resource, line, .. } = self.files.origin()?;
-        Some(format!("{resource}:{line}"))
+        self.files.origin().map(|origin| origin.place())
     }
 
     /// Replaces a position of this reader with the position of the next record. Within a file, that copies no text.

@@ -21,6 +21,8 @@ pub use self::deserialize::from_record;
 
 pub(crate) use self::constants::{constants, literal};
 pub(crate) use self::deserialize::{key_of, value_of};
+#[doc(hidden)]
+pub use self::expression::StoredTotal;
 pub(crate) use self::expression::{Condition, Expectation, Expression, Totals, expressions};
 pub(crate) use self::nested::{BLANKS_FOLLOW, asks_for_text};
 pub(crate) use self::processor::{Distinct, Renamed};

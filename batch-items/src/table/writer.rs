@@ -99,7 +99,7 @@ pub struct TableItemWriter<T, D = Catalogue> {
 
 /// The checkpoint of a writer of tables.
 #[derive(Debug, Serialize, Deserialize)]
-#[serde(untagged)]
+#[serde(untagged, deny_unknown_fields)]
 pub enum TablePosition {
     /// The current form.
     Table {

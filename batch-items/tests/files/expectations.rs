@@ -88,7 +88,7 @@ fn trailers_are_compared_with_the_records_before_them() {
 ///
 /// Spec: ITEM-EXPECT-02
 #[test]
-fn what_is_not_as_expected_fails_the_step() {
+fn an_expectation_that_does_not_hold_fails_the_step() {
     let trailer =
         "trailer=kind = 'T'\nexpect=count() = number and sum(from_comma(amount)) = from_comma(amount)";
     let whole = file(1, 5);
@@ -101,19 +101,19 @@ fn what_is_not_as_expected_fails_the_step() {
         (
             wrong_sum.as_str(),
             trailer,
-            "the trailer at in.csv:7 does not fit the records before it: expected `count() = number and sum(from_comma(amount)) = \
+            "the trailer at in.csv:7 does not match the records before it: expected `count() = number and sum(from_comma(amount)) = \
              from_comma(amount)`, but `count()` is \"5\", `sum(from_comma(amount))` is \"151.51\", `number` is \"005\", `amount` is \"151,50\"",
         ),
         (&without_row, trailer, "`count()` is \"4\""),
         (
             &without_trailer,
             trailer,
-            "the input ends with 5 records without a trailer",
+            "the input ends with records that have no trailer",
         ),
         (
             &after_trailer,
             trailer,
-            "the input ends with 1 records without a trailer",
+            "the input ends with records that have no trailer",
         ),
         (empty, trailer, "the input has no trailer"),
         (empty, "trailer=kind = 'T'", "the input has no trailer"),
@@ -173,9 +173,13 @@ fn totals_survive_a_restart() {
 /// Spec: ITEM-EXPECT-01
 #[test]
 fn totals_stay_the_same_in_a_restart() {
-    for (before, after) in [("count() < 4", Some("sum(number) < 100")), ("count() < 4", None)] {
-        let expect = format!("resource=${{dir}}/in.csv\noutput=${{dir}}/out.csv\nexpect={before}");
-        let stage = Stage::new(&chunk(r#"commit-interval="2""#), &expect);
+    for after in [
+        Some(("expect", "sum(number) < 100")),
+        Some(("trailer", "kind = 'T'")),
+        None,
+    ] {
+        let expect = "resource=${dir}/in.csv\noutput=${dir}/out.csv\nexpect=count() < 4";
+        let stage = Stage::new(&chunk(r#"commit-interval="2""#), expect);
         stage.write("in.csv", file(1, 5));
         let failed = stage.start(());
         assert!(
@@ -193,9 +197,9 @@ fn totals_stay_the_same_in_a_restart() {
             );
             continue;
         };
-        let again = stage.restart(&failed, [("expect", after)]);
+        let again = stage.restart(&failed, [after]);
         assert!(
-            again.message.contains("the totals of `expect` are others"),
+            again.message.contains("`expect` has other totals"),
             "{}",
             again.message
         );
@@ -229,6 +233,58 @@ fn skipped_records_are_counted() {
         "{}",
         failed.message
     );
+}
+
+/// A file without its trailer is noticed, also if only its end or only a skipped record shows it, and after a restart.
+///
+/// Spec: ITEM-EXPECT-02
+#[test]
+fn each_file_ends_with_a_trailer() {
+    let skip = r#"<skippable-exception-classes><include class="RecordError"/></skippable-exception-classes>"#;
+    let whole = "kind,number\nD,1\nT,1\n";
+    for (first, second, expected) in [
+        (
+            "kind,number\nD,1\n",
+            whole,
+            Some("in1.csv` ends with records that have no trailer"),
+        ),
+        (
+            whole,
+            "kind,number\nD,2\n",
+            Some("the input ends with records that have no trailer"),
+        ),
+        (
+            whole,
+            "kind,number\nD,2,3\n",
+            Some("the input ends with records that have no trailer"),
+        ),
+        (
+            "kind,number\nD,1\nT,1,bad\n",
+            whole,
+            Some("in1.csv` ends with records that have no trailer"),
+        ),
+        (whole, "kind,number\nD,1,2\nD,2\nT,1\n", None),
+    ] {
+        for interval in [1, 2, 10] {
+            let properties = "resource=${dir}/in*.csv\noutput=${dir}/out.csv\ntrailer=kind = 'T'\nexpect=every(number > 0)";
+            let stage = Stage::with_children(
+                &chunk(&format!("commit-interval=\"{interval}\" skip-limit=\"9\"")),
+                properties,
+                skip,
+            );
+            stage.write("in1.csv", first);
+            stage.write("in2.csv", second);
+            let ended = stage.start(());
+            let Some(expected) = expected else {
+                assert_eq!(ended.status, BatchStatus::Completed, "{}", ended.message);
+                continue;
+            };
+            for ended in [stage.restart(&ended, ()), ended] {
+                assert_eq!(ended.status, BatchStatus::Failed, "{first} {second}");
+                assert!(ended.message.contains(expected), "{expected}: {}", ended.message);
+            }
+        }
+    }
 }
 
 /// Groups have trailers, too.

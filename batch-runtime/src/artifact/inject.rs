@@ -131,22 +131,17 @@ impl<A: BatchArtifact> BatchArtifact for Mutex<A> {
     }
 }
 
-/// A nested artifact that exists if its properties say so: if its first required property is set or, without a required one, any of them.
+/// A nested artifact that exists if its first required property is set or, without a required one, any of its properties.
 #[diagnostic::do_not_recommend]
 impl<A: BatchArtifact> BatchArtifact for Option<A> {
     fn inject(scope: &InjectionScope<'_>) -> Result<Self, InjectError> {
-        let properties = A::properties();
-        let exists = match properties.iter().find(|property| property.is_required()) {
-            Some(required) => scope.sets(required),
-            None => properties.iter().any(|property| scope.sets(property)),
-        };
-        exists.then(|| A::inject(scope)).transpose()
+        exists::<A>(scope).then(|| A::inject(scope)).transpose()
     }
 
     fn set_properties(&mut self, scope: &InjectionScope<'_>) -> Result<(), InjectError> {
         match self {
-            Some(artifact) => artifact.set_properties(scope),
-            None => Self::inject(scope).map(|artifact| *self = artifact),
+            Some(artifact) if exists::<A>(scope) => artifact.set_properties(scope),
+            _ => Self::inject(scope).map(|artifact| *self = artifact),
         }
     }
 
@@ -158,10 +153,10 @@ impl<A: BatchArtifact> BatchArtifact for Option<A> {
     fn properties() -> Vec<PropertyInfo> {
         let mut properties = A::properties();
         let required = properties.iter().find(|property| property.is_required());
-        let required = required.map_or_else(String::new, |property| property.name.clone());
+        let required = required.map(|property| property.name.clone());
         for property in &mut properties {
             property.optional = true;
-            if property.only_with.is_empty() && property.name != required {
+            if property.only_with.is_none() && Some(&property.name) != required.as_ref() {
                 property.only_with.clone_from(&required);
             }
         }
@@ -170,6 +165,14 @@ impl<A: BatchArtifact> BatchArtifact for Option<A> {
 
     fn contexts() -> Vec<ContextInfo> {
         A::contexts()
+    }
+}
+
+fn exists<A: BatchArtifact>(scope: &InjectionScope<'_>) -> bool {
+    let properties = A::properties();
+    match properties.iter().find(|property| property.is_required()) {
+        Some(required) => scope.sets(required),
+        None => properties.iter().any(|property| scope.sets(property)),
     }
 }
 
@@ -188,8 +191,8 @@ pub struct PropertyInfo {
     pub default: Option<&'static str>,
     /// True if the field needs no value (`String`, `Vec`, `Option`).
     pub optional: bool,
-    /// The property without which this one has no effect, in an `Option` of an artifact; else empty.
-    pub only_with: String,
+    /// The property without which this one has no effect, in an `Option` of an artifact.
+    pub only_with: Option<String>,
     /// Full path of the field's type.
     pub type_name: &'static str,
     /// Name of the struct with the field.
@@ -220,7 +223,7 @@ impl PropertyInfo {
             field: field.to_owned(),
             default,
             optional: T::absent().is_some(),
-            only_with: String::new(),
+            only_with: None,
             type_name: T::type_name(),
             declared_by: "",
             description: "",
@@ -442,9 +445,10 @@ impl<'a> InjectionScope<'a> {
         }
     }
 
-    /// Returns whether a property of the artifact has a value.
+    /// Returns whether a property of the artifact has a value. An empty text that is no value of the field counts as none.
     fn sets(&self, property: &PropertyInfo) -> bool {
-        self.properties.get(&self.effective(&property.name)).is_some()
+        let found = self.properties.get(&self.effective(&property.name));
+        found.is_some_and(|(text, _)| !text.is_empty() || (property.check)(text).is_ok())
     }
 
     /// Returns the name of a property, after the prefixes of the enclosing artifacts.

@@ -51,10 +51,7 @@ impl<T> NestedArtifact<T> {
         (self.properties)().into_iter().map(|info| PropertyInfo {
             name: format!("{}{}", self.prefix, info.name),
             field: self.path(&info.field),
-            only_with: match info.only_with.is_empty() {
-                true => String::new(),
-                false => format!("{}{}", self.prefix, info.only_with),
-            },
+            only_with: info.only_with.map(|name| format!("{}{name}", self.prefix)),
             ..info
         })
     }

@@ -37,8 +37,17 @@ impl Binder<'_> {
         artifact: &ArtifactRef,
     ) {
         let infos = (registration.properties)();
-        let has_effect =
-            |info: &&PropertyInfo| info.only_with.is_empty() || properties.get(&info.only_with).is_some();
+        // In a partition, a value may have no text yet.
+        let in_xml = |name: &str| {
+            artifact
+                .properties
+                .iter()
+                .any(|property| property.name.value == name)
+        };
+        let has_effect = |info: &&PropertyInfo| {
+            let needed = info.only_with.as_deref();
+            needed.is_none_or(|needed| in_xml(needed) || properties.get(needed).is_some())
+        };
         let (effective, others): (Vec<_>, Vec<_>) = infos.iter().partition(has_effect);
         let names: Vec<&str> = effective.iter().map(|info| info.name.as_str()).collect();
         self.uses.reach(
@@ -48,7 +57,8 @@ impl Binder<'_> {
             registration.is_ready_made(),
         );
         for info in others {
-            self.uses.needs(&info.name, &info.only_with);
+            let needed = info.only_with.as_deref().unwrap_or_default();
+            self.uses.require(&artifact.properties, &info.name, needed);
         }
         for info in infos {
             if self.dialect().parameters_set_properties() {

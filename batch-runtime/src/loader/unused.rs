@@ -22,8 +22,6 @@ pub(super) struct PropertyUses {
     index: HashMap<Place, usize>,
     /// All names that artifacts declare, each with the first artifact.
     takers: BTreeMap<String, String>,
-    /// Properties that have no effect without another one, which is not set.
-    needs: BTreeMap<String, BTreeSet<String>>,
 }
 
 struct PropertyUse {
@@ -34,8 +32,18 @@ struct PropertyUse {
     /// The ready-made artifact that the property is addressed to; without a target, the first one that it reaches.
     addressee: Option<String>,
     is_addressed: bool,
+    /// The properties without which it has no effect in the reached artifacts.
+    needed: BTreeSet<String>,
     /// True if it has reached an artifact of the program, which may know more properties than it declares.
     has_other: bool,
+}
+
+impl PropertyUse {
+    /// Returns what is missing for an effect.
+    fn missing_help(&self) -> Option<String> {
+        let needed: Vec<&str> = self.needed.iter().map(String::as_str).collect();
+        (!needed.is_empty()).then(|| format!("it has an effect only with {}", one_of(&needed)))
+    }
 }
 
 /// The identity of a `<property>`: its source, and the offset in it. Heirs share an inherited one.
@@ -76,16 +84,11 @@ impl PropertyUses {
         }
     }
 
-    /// Records that a property has no effect in an artifact, because another one is not set.
-    pub(super) fn needs(&mut self, property: &str, other: &str) {
-        let needs = self.needs.entry(property.to_owned()).or_default();
-        needs.insert(other.to_owned());
-    }
-
-    /// Returns what a property needs that has no effect.
-    fn needed_by(&self, name: &str) -> Option<String> {
-        let needs: Vec<&str> = self.needs.get(name)?.iter().map(String::as_str).collect();
-        Some(format!("it has an effect only with {}", one_of(&needs)))
+    /// Records that a property has no effect in the reached artifact without another one, which is not set.
+    pub(super) fn require(&mut self, properties: &[Property], name: &str, needed: &str) {
+        for property in properties.iter().filter(|property| property.name.value == name) {
+            self.entry(property).needed.insert(needed.to_owned());
+        }
     }
 
     /// Records that the properties reach an artifact with unknown properties.
@@ -102,6 +105,7 @@ impl PropertyUses {
                 name: property.name.clone(),
                 is_taken: false,
                 wanted: HashSet::new(),
+                needed: BTreeSet::new(),
                 addressee: None,
                 is_addressed: false,
                 has_other: false,
@@ -125,17 +129,18 @@ impl PropertyUses {
                     .is_some_and(|prefix| prefix.ends_with('.'))
             };
             let of_parts: Vec<&str> = wanted.iter().copied().filter(is_of_part).collect();
-            let needed = self.needed_by(name);
-            let is_needy = needed.is_some();
+            if let Some(help) = one.missing_help() {
+                let message = format!("the property `{name}` has no effect");
+                let error = Diagnostic::error(PROPERTY_UNKNOWN, message, one.name.span.clone());
+                return Some(error.label("has no effect").help(help));
+            }
             let help = match (is_of_job(name), nearest(name, wanted)) {
-                _ if is_needy => needed.unwrap_or_default(),
                 (true, _) => "it belongs to the properties of its step or job".to_owned(),
                 _ if !of_parts.is_empty() => format!("did you mean {}?", one_of(&of_parts)),
                 (_, Some(near)) => format!("did you mean `{near}`?"),
                 (_, None) => "remove it, or give it to the artifact that declares it".to_owned(),
             };
             let message = match one.is_addressed {
-                _ if is_needy => format!("the property `{name}` has no effect"),
                 true => format!("`{addressee}` has no property `{name}`"),
                 false => format!("neither `{addressee}` nor another artifact here has a property `{name}`"),
             };
@@ -183,8 +188,8 @@ impl PropertyUses {
             };
             return Some(warning.help(format!("it belongs to the properties of {place}")));
         }
-        if let Some(needed) = self.needed_by(name) {
-            return Some(warning.help(needed));
+        if let Some(help) = one.missing_help() {
+            return Some(warning.help(help));
         }
         if let Some(taker) = self.takers.get(name) {
             return Some(warning.help(format!(

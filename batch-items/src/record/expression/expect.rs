@@ -2,6 +2,8 @@
 
 use std::str::FromStr;
 
+use serde::{Deserialize, Serialize};
+
 use super::number::Number;
 use super::parse::Parser;
 use super::term::{Scope, Term, Total, TotalKind, Type};
@@ -13,9 +15,17 @@ use crate::record::value::{Record, Value};
 pub(crate) struct Expectation {
     source: String,
     condition: Term,
-    parts: Vec<Total>,
+    totals: Vec<Total>,
     /// The fields outside of totals.
     fields: Vec<String>,
+}
+
+/// A total in a checkpoint.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct StoredTotal {
+    /// The total as it is written.
+    name: String,
+    value: String,
 }
 
 /// The values of the totals, in the order of the expectation.
@@ -28,17 +38,21 @@ pub(crate) struct Totals {
 
 #[derive(Clone, Copy, Debug)]
 enum TotalValue {
-    Number(Number),
-    Holds(bool),
+    Count(u64),
+    Sum(Number),
+    Every(bool),
 }
 
 impl TotalValue {
     fn value(self) -> Value {
         match self {
-            Self::Number(number) => number
+            Self::Count(count) => {
+                i64::try_from(count).map_or_else(|_| Value::Decimal(count.to_string()), Value::Int)
+            }
+            Self::Sum(sum) => sum
                 .as_i64()
-                .map_or_else(|| Value::Decimal(number.to_text()), Value::Int),
-            Self::Holds(holds) => Value::Bool(holds),
+                .map_or_else(|| Value::Decimal(sum.to_text()), Value::Int),
+            Self::Every(holds) => Value::Bool(holds),
         }
     }
 }
@@ -46,9 +60,10 @@ impl TotalValue {
 impl Expectation {
     /// Returns the totals of no records.
     pub(crate) fn totals(&self) -> Totals {
-        let values = self.parts.iter().map(|total| match total.kind {
-            TotalKind::Every => TotalValue::Holds(true),
-            TotalKind::Count | TotalKind::Sum | TotalKind::Skipped => TotalValue::Number(Number::integer(0)),
+        let values = self.totals.iter().map(|total| match total.kind {
+            TotalKind::Count | TotalKind::Skipped => TotalValue::Count(0),
+            TotalKind::Sum => TotalValue::Sum(Number::integer(0)),
+            TotalKind::Every => TotalValue::Every(true),
         });
         Totals {
             values: values.collect(),
@@ -57,27 +72,30 @@ impl Expectation {
     }
 
     /// Returns the totals of a checkpoint; `None` if it is of another expectation.
-    pub(crate) fn resumed(&self, stored: &[(String, String)]) -> Option<Totals> {
+    pub(crate) fn resumed(&self, stored: &[StoredTotal]) -> Option<Totals> {
         let mut totals = self.totals();
-        let names = self.parts.iter().map(|total| &total.name);
-        if !names.eq(stored.iter().map(|(name, _)| name)) {
+        let names = self.totals.iter().map(|total| &total.name);
+        if !names.eq(stored.iter().map(|total| &total.name)) {
             return None;
         }
-        for (value, (_, text)) in totals.values.iter_mut().zip(stored) {
+        for (value, stored) in totals.values.iter_mut().zip(stored) {
             *value = match value {
-                TotalValue::Number(_) => TotalValue::Number(Number::parse(text)?),
-                TotalValue::Holds(_) => TotalValue::Holds(text.parse().ok()?),
+                TotalValue::Count(_) => TotalValue::Count(stored.value.parse().ok()?),
+                TotalValue::Sum(_) => TotalValue::Sum(Number::parse(&stored.value)?),
+                TotalValue::Every(_) => TotalValue::Every(stored.value.parse().ok()?),
             };
         }
         Some(totals)
     }
 
     /// Returns the totals for a checkpoint, with their names.
-    pub(crate) fn stored(&self, totals: &Totals) -> Vec<(String, String)> {
-        let named = self.parts.iter().zip(&totals.values);
-        named
-            .map(|(total, value)| (total.name.clone(), value.value().to_string()))
-            .collect()
+    pub(crate) fn stored(&self, totals: &Totals) -> Vec<StoredTotal> {
+        let named = self.totals.iter().zip(&totals.values);
+        let stored = named.map(|(total, value)| StoredTotal {
+            name: total.name.clone(),
+            value: value.value().to_string(),
+        });
+        stored.collect()
     }
 
     /// Adds a record.
@@ -86,7 +104,7 @@ impl Expectation {
     /// If a total has no value for the record. None of them has the record then.
     pub(crate) fn add(&self, totals: &mut Totals, record: &Record) -> Result<(), MappingError> {
         totals.next.clone_from(&totals.values);
-        for (total, value) in self.parts.iter().zip(&mut totals.next) {
+        for (total, value) in self.totals.iter().zip(&mut totals.next) {
             add(
                 total,
                 value,
@@ -102,9 +120,9 @@ impl Expectation {
 
     /// Counts a record that is skipped because it cannot be read.
     pub(crate) fn skip(&self, totals: &mut Totals) {
-        for (total, value) in self.parts.iter().zip(&mut totals.values) {
-            if let (TotalKind::Skipped, TotalValue::Number(number)) = (total.kind, &mut *value) {
-                *number = number.add(Number::integer(1)).unwrap_or(*number);
+        for (total, value) in self.totals.iter().zip(&mut totals.values) {
+            if let (TotalKind::Skipped, TotalValue::Count(count)) = (total.kind, value) {
+                *count += 1;
             }
         }
     }
@@ -120,7 +138,7 @@ impl Expectation {
     /// If the condition does not hold, with the values, or has no value.
     pub(crate) fn check(&self, totals: &Totals, trailer: &Record) -> Result<(), String> {
         let mut all = trailer.clone();
-        for (total, value) in self.parts.iter().zip(&totals.values) {
+        for (total, value) in self.totals.iter().zip(&totals.values) {
             all.set(&total.name, value.value());
         }
         let (record, source) = (&all, self.source.as_str());
@@ -130,7 +148,7 @@ impl Expectation {
         {
             return Ok(());
         }
-        let names = self.parts.iter().map(|total| &total.name).chain(&self.fields);
+        let names = self.totals.iter().map(|total| &total.name).chain(&self.fields);
         let values = names.filter_map(|name| Some((name, all.get(name)?)));
         let values: Vec<_> = values
             .map(|(name, value)| format!("`{name}` is {:?}", value.to_string()))
@@ -141,23 +159,17 @@ impl Expectation {
 
 /// Adds a record to a total.
 fn add<'r>(total: &'r Total, value: &mut TotalValue, scope: Scope<'r>) -> Result<(), MappingError> {
-    match (total.kind, value, &total.argument) {
-        (TotalKind::Sum, TotalValue::Number(sum), Some(term)) => {
+    match (value, &total.argument) {
+        (TotalValue::Sum(sum), Some(term)) => {
             let next = sum.add(scope.number(term)?);
             *sum =
                 next.ok_or_else(|| MappingError::new(format!("`{}` has more than 38 digits", total.name)))?;
         }
-        (TotalKind::Count, TotalValue::Number(count), condition) => {
-            let is_counted = match condition {
-                Some(term) => scope.condition(term)?,
-                None => true,
-            };
-            *count = count
-                .add(Number::integer(i64::from(is_counted)))
-                .unwrap_or(*count);
-        }
-        (TotalKind::Every, TotalValue::Holds(holds), Some(term)) => *holds &= scope.condition(term)?,
-        _ => {}
+        (TotalValue::Every(holds), Some(term)) => *holds &= scope.condition(term)?,
+        (TotalValue::Count(count), Some(term)) => *count += u64::from(scope.condition(term)?),
+        (TotalValue::Count(count), None) if matches!(total.kind, TotalKind::Count) => *count += 1,
+        // `skipped()` has no records; the parser rejects the others without an argument.
+        (TotalValue::Count(_) | TotalValue::Sum(_) | TotalValue::Every(_), None) => {}
     }
     Ok(())
 }
@@ -170,8 +182,8 @@ impl FromStr for Expectation {
         let term = parser.expression()?;
         parser.end()?;
         parser.needs(&term, Type::Condition)?;
-        let (parts, fields) = parser.into_totals();
-        if parts.is_empty() {
+        let (totals, fields) = parser.into_totals();
+        if totals.is_empty() {
             return Err(
                 "expected a total, such as `count() > 0`, `sum(amount) = total` or `every(amount > 0)`"
                     .to_owned(),
@@ -180,7 +192,7 @@ impl FromStr for Expectation {
         Ok(Self {
             source: source.to_owned(),
             condition: term,
-            parts,
+            totals,
             fields,
         })
     }

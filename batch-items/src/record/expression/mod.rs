@@ -15,6 +15,7 @@ mod token;
 
 use std::str::FromStr;
 
+pub use self::expect::StoredTotal;
 pub(crate) use self::expect::{Expectation, Totals};
 use self::parse::Parser;
 use self::term::{Scope, Term, Type};
@@ -62,6 +63,11 @@ impl Expression {
 pub(crate) struct Condition(Option<Expression>);
 
 impl Condition {
+    /// Returns the text of the condition.
+    pub(crate) fn text(&self) -> &str {
+        self.0.as_ref().map_or("", |expression| &expression.source)
+    }
+
     /// Returns whether the condition holds for every record because it is empty.
     pub(crate) fn is_empty(&self) -> bool {
         self.0.is_none()

@@ -6,6 +6,7 @@ use batch_runtime::xml::suggest::did_you_mean;
 use regex::{Regex, RegexBuilder};
 
 use super::functions::FUNCTIONS;
+use super::json_value;
 use super::number::Number;
 use super::term::{
     AT_LEAST, AT_MOST, Arithmetic, Comparison, EQUAL, Function, Kind, Term, Total, TotalKind, Type, UNEQUAL,
@@ -544,7 +545,7 @@ impl<'s> Parser<'s> {
         }
         let pattern = arguments
             .get(1)
-            .filter(|_| ["date", "format_date"].contains(&name));
+            .filter(|_| ["date", "format_date", "json_value"].contains(&name));
         if let Some(Term {
             kind: Kind::Text(pattern),
             at,
@@ -553,6 +554,7 @@ impl<'s> Parser<'s> {
         {
             let checked = match name {
                 "date" => formats::check_pattern(pattern),
+                "json_value" => json_value::check_path(pattern),
                 _ => formats::part_of_date(pattern, "2026-12-31").map(drop),
             };
             checked.map_err(|cause| self.wrong(at.start, &cause))?;

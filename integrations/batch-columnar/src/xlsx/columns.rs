@@ -136,12 +136,16 @@ impl FromStr for ColumnList {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let (mut list, mut formats) = (Self::default(), 0);
+        let (mut list, mut formats): (Self, Vec<String>) = (Self::default(), Vec::new());
         for part in split(text) {
             let (name, mut column) = column(part.trim())?;
-            if column.format.is_some() {
-                formats += 1;
-                column.style = formats;
+            if let Some(format) = &column.format {
+                // Excel limits the number of formats, so columns share them.
+                let known = formats.iter().position(|other| other == format);
+                column.style = 1 + known.unwrap_or(formats.len());
+                if known.is_none() {
+                    formats.push(format.clone());
+                }
             }
             list.names.push(name.to_owned());
             list.columns.push(column);

@@ -220,12 +220,14 @@ fn workbook(sheet: &str) -> String {
     )
 }
 
-/// Returns the general style, and that of each column with a format.
+/// Returns the general style, and one for each format of a column.
 fn styles(columns: &[Column]) -> String {
-    let formats: Vec<&str> = columns
-        .iter()
-        .filter_map(|column| column.format.as_deref())
-        .collect();
+    let mut formats: Vec<&str> = Vec::new();
+    for format in columns.iter().filter_map(|column| column.format.as_deref()) {
+        if !formats.contains(&format) {
+            formats.push(format);
+        }
+    }
     let (mut codes, mut cells) = (String::new(), String::new());
     for (number, format) in (FIRST_FORMAT..).zip(&formats) {
         let _ = write!(codes, "<numFmt numFmtId=\"{number}\" formatCode=\"");

@@ -293,7 +293,7 @@ impl<T> XlsxItemWriter<T> {
             let checked = passed.and_then(|_| self.check_cells());
             checked.map_err(|cause| EncodeError::of_file(self.output.describe(), number, cause))?;
             let row = number + u64::from(self.has_header());
-            check_row(row).map_err(|cause| self.fail(cause))?;
+            check_row(row).map_err(|cause| ConfigurationError::new(self.fail(cause)))?;
             if number == 1 {
                 self.begin()?;
             }
