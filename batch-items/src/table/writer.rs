@@ -93,6 +93,8 @@ pub struct TableItemWriter<T, D = Catalogue> {
     plan: Option<Plan>,
     /// The table that the step has written to, in this execution or an earlier one.
     written: Option<String>,
+    /// Whether the table is in another database than the repository's.
+    elsewhere: bool,
     rows: Rows,
     item: PhantomData<fn(T)>,
 }
@@ -107,6 +109,9 @@ pub enum TablePosition {
         table: Option<String>,
         /// The fields of the first record, which a later one may lack; `None` for other items.
         fields: Option<Vec<String>>,
+        /// Whether the table is in another database than the repository's; `None` in a checkpoint of an earlier version.
+        #[serde(default)]
+        elsewhere: Option<bool>,
     },
     /// The form of an earlier version.
     Fields(Option<Vec<String>>),
@@ -146,12 +151,22 @@ impl<T: Serialize + Send + 'static, D: TableDatabase> TableItemWriter<T, D> {
         self.plan = None;
         self.rows = Rows::default();
         self.rows.select(self.columns.iter().map(String::as_str));
-        let (written, fields) = match checkpoint {
-            Some(TablePosition::Table { table, fields }) => (table, fields),
-            Some(TablePosition::Fields(fields)) => (None, fields),
-            None => (None, None),
+        let (written, fields, elsewhere) = match checkpoint {
+            Some(TablePosition::Table {
+                table,
+                fields,
+                elsewhere,
+            }) => (table, fields, elsewhere),
+            Some(TablePosition::Fields(fields)) => (None, fields, None),
+            None => (None, None, None),
         };
         self.written = written;
+        self.elsewhere = self.database.destination()?.is_some();
+        if self.written.is_some() && elsewhere.is_some_and(|before| before != self.elsewhere) {
+            let cause = "the step has written to another database before the restart; restore the property `database`, or run `abandon` for \
+                         this execution and `start` the job again";
+            return Err(self.wrong(cause.to_owned()).into());
+        }
         if let Some(written) = &self.written
             && *written != self.table.0
         {
@@ -286,6 +301,7 @@ impl<T: Serialize + Send + 'static, D: TableDatabase> TableItemWriter<T, D> {
         TablePosition::Table {
             table: self.written.clone(),
             fields: (!fields.is_empty()).then(|| fields.to_vec()),
+            elsewhere: Some(self.elsewhere),
         }
     }
 

@@ -308,3 +308,33 @@ fn destinations_stay_the_same_in_a_restart() {
         );
     }
 }
+
+/// A table in another database than before would lack records.
+///
+/// Spec: ITEM-TABLE-04
+#[test]
+fn a_table_stays_in_its_database_in_a_restart() {
+    use diesel::prelude::*;
+    let table = r#"reader="csvRecordReader" writer="recordTableWriter" commit-interval="4""#;
+    for from_other in [false, true] {
+        let stage = Stage::after_step("createLedger", table, "resource=${dir}/in.csv\ntable=posting", "");
+        input(&stage);
+        let other = stage.path().join("other.db").display().to_string();
+        let posting = "CREATE TABLE posting (number TEXT NOT NULL PRIMARY KEY, account TEXT NOT NULL, cents INTEGER NOT NULL)";
+        let mut connection = SqliteConnection::establish(&other).unwrap();
+        diesel::sql_query(posting).execute(&mut connection).unwrap();
+        stage.write("in.csv", stage.read("in.csv").replace("\n9,", "\nbad,9,"));
+        let [mut before, mut after] = [String::new(), format!("sqlite://{other}")];
+        if from_other {
+            std::mem::swap(&mut before, &mut after);
+        }
+        let failed = stage.start([("database", before)]);
+        assert_eq!(failed.status, BatchStatus::Failed);
+        let again = stage.restart(&failed, [("database", after)]);
+        assert!(
+            again.message.contains("another database before the restart"),
+            "{from_other}: {}",
+            again.message
+        );
+    }
+}
