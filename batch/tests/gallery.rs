@@ -134,7 +134,7 @@ fn comma(cents: i64) -> String {
     }
 }
 
-/// The newcomer's task: at most 70 lines of XML, and exact after 30 kills.
+/// Keep the file under 70 lines: it is the first job of the gallery. Its result is exact after 30 kills.
 ///
 /// Spec: ITEM-ROUTE-01, ITEM-LOOKUP-03, ITEM-FORMAT-02, RESTART-07
 #[test]

@@ -66,7 +66,9 @@ fn proposals(all: &[ArtifactDescription], element: &str, attribute: &str) -> Vec
         ("chunk", "writer") | ("writer", "ref") => "item_writer",
         ("listener", "ref") => "_listener",
         ("decision", "ref" | "decider") => "decider",
-        ("algorithm", "ref") => "partition_algorithm",
+        ("algorithm" | "mapper", "ref") => "partition_algorithm",
+        ("logicalTX" | "reducer", "ref") => "logical_tx",
+        ("collector" | "analyzer", "ref") => &format!("sub_job_{element}"),
         ("batchlet" | "checkpoint-algorithm", "ref") => &element.replace('-', "_"),
         _ => return Vec::new(),
     };

@@ -15,10 +15,10 @@ use super::compression::Compression;
 pub(super) use super::content::EncodingName;
 use super::content::{Coding, decode};
 use super::fingerprint::{Fingerprint, IfChanged, change_of_finished};
-use super::inputs::Inputs;
 use super::place::Place;
 use super::resource::{EmptyFiles, FileOrder, Resource, current_folder};
 use super::url;
+use super::used_files::UsedFiles;
 use crate::added::{Added, AddedValue};
 use crate::choices;
 use crate::dataset::Datasets;
@@ -536,7 +536,7 @@ pub struct Files<R> {
     header: Option<(Vec<String>, String)>,
     /// The error of the current file: it must not be taken for its end, if a job skips it.
     failed: Option<ResourceError>,
-    inputs: Inputs,
+    used: UsedFiles,
 }
 
 impl<R> Default for Files<R> {
@@ -551,7 +551,7 @@ impl<R> Default for Files<R> {
             resume_at: None,
             header: None,
             failed: None,
-            inputs: Inputs::default(),
+            used: UsedFiles::default(),
         }
     }
 }
@@ -573,7 +573,7 @@ impl<R: Records> Files<R> {
         };
         let pattern = input.resource.to_string_lossy();
         let files = self.resources.iter().map(Resource::dataset);
-        self.inputs = Inputs::of(&input.datasets, files.clone());
+        self.used = UsedFiles::of(&input.datasets, files.clone());
         input.datasets.report_files(DatasetRole::Input, &pattern, files);
         if let Some(position) = checkpoint {
             self.seek(input, format, position)?;

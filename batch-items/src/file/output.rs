@@ -14,13 +14,13 @@ use crc32fast::Hasher;
 
 use super::compression::Compression;
 use super::identity::{FileId, FileState, lost};
-use super::inputs;
 use super::locked::{LockError, LockedFile};
 use super::output_position::OutputPosition;
 use super::part::{Complete, Mark, Part, check_content, check_length};
 use super::resource::Whole;
 use super::target::{Target, exists};
 use super::url;
+use super::used_files::{self, UsedFiles};
 use crate::choices;
 use crate::dataset::Datasets;
 use crate::error::ResourceError;
@@ -118,6 +118,8 @@ pub struct FileOutput {
     datasets: Datasets,
     target: Target,
     open: Option<Part>,
+    /// The registrations of the files.
+    used: Vec<UsedFiles>,
     complete: Complete,
     mark: Option<Mark>,
     /// The file that the output appends to, when it was copied.
@@ -205,6 +207,7 @@ impl FileOutput {
     /// If the file cannot be written, another process writes it, or it is not the one of the checkpoint.
     pub fn open(&mut self, checkpoint: Option<OutputPosition>) -> Result<(), ResourceError> {
         self.open = None;
+        self.used.clear();
         let target = Target::new(
             &self.path,
             self.max_items.is_some(),
@@ -230,29 +233,29 @@ impl FileOutput {
         self.base = None;
         self.check_settings()?;
         self.check_untouched(1)?;
-        self.check_inputs()?;
+        self.check_used(1)?;
         self.create_first()
     }
 
-    /// Fails if the step reads a file that the output will replace, or delete because an earlier run wrote more files.
-    fn check_inputs(&self) -> Result<(), ResourceError> {
-        for number in 1.. {
-            if inputs::reads(&self.datasets, &self.target.dataset(number)) {
-                let cause = io::Error::other(
-                    "the step reads this file, which would be replaced; set another `output`",
-                );
-                return Err(self.fail("write", cause));
-            }
-            let is_last = self.max_items.is_none()
-                || !self
-                    .target
-                    .exists(number)
-                    .map_err(|error| self.fail("write", error))?;
-            if is_last {
-                break;
-            }
+    /// Fails if another artifact of the step uses one of the files so far, of which the last has this number, or one that will be deleted
+    /// because an earlier run wrote more of them.
+    fn check_used(&self, last: u32) -> Result<(), ResourceError> {
+        let left = self.target.published_after(last);
+        let mut left = left.map_err(|error| self.fail("write", error))?.into_iter();
+        (1..=last).try_for_each(|number| self.check_free_of_others(number))?;
+        left.try_for_each(|number| self.check_free_of_others(number))
+    }
+
+    /// Fails if another artifact of the step uses a file of the output.
+    fn check_free_of_others(&self, number: u32) -> Result<(), ResourceError> {
+        if !used_files::is_used(&self.datasets, &self.target.dataset(number), &self.used) {
+            return Ok(());
         }
-        Ok(())
+        let cause = format!(
+            "the step reads this file, or writes it by another artifact, and `{}` would be replaced or deleted; set another `output`",
+            self.target.final_path(number).display()
+        );
+        Err(self.fail("write", io::Error::other(cause)))
     }
 
     fn resume(&mut self, position: &OutputPosition) -> Result<Part, ResourceError> {
@@ -272,10 +275,12 @@ impl FileOutput {
         self.reopen(position, last.map(|(_, id)| id))
     }
 
-    /// Reports the current file.
-    fn report(&self) {
+    /// Reports the current file, and registers it as used.
+    fn report(&mut self) {
         if let Some(part) = &self.open {
             let file = self.target.dataset(part.number);
+            let used = UsedFiles::of(&self.datasets, std::iter::once(file.clone()));
+            self.used.push(used);
             self.datasets.report(DatasetRole::Output, file);
         }
     }
@@ -360,6 +365,7 @@ impl FileOutput {
         self.prove()?;
         let number = self.part()?.number.checked_add(1);
         let number = number.ok_or_else(|| self.fail("write", io::Error::other("it has too many files")))?;
+        self.check_free_of_others(number)?;
         if let Some(part) = &self.open {
             let added = self.complete.add(&part.file, part.content.clone().finalize());
             added.map_err(|error| self.fail("write", error))?;
@@ -470,6 +476,8 @@ impl FileOutput {
         self.complete.prove(|number| self.target.part_path(number))?;
         let part = self.part()?;
         let number = part.number;
+        self.check_used(number)?;
+        let part = self.part()?;
         if number == 1 && part.items == 0 && self.deletes_empty() {
             self.open = None;
             self.target.delete(1)?;

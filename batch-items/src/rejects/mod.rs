@@ -15,9 +15,9 @@ use serde::Serialize;
 use self::reject::{Owner, PlaceFields, Reject};
 use self::report::{Opening, Report};
 use crate::choices;
-use crate::dataset::Datasets;
+use crate::dataset::{Datasets, of_file};
 use crate::error::ResourceError;
-use crate::file::redact;
+use crate::file::{UsedFiles, redact};
 use crate::record::Record;
 
 pub use self::reject::RejectFormat;
@@ -116,6 +116,7 @@ pub struct RejectListener<I, O = I> {
     datasets: Datasets,
     pending: Pending,
     report: Option<Report>,
+    used: UsedFiles,
     items: PhantomData<fn(I, O)>,
 }
 
@@ -230,6 +231,8 @@ impl<I: Send + 'static, O: Send + 'static> RejectListener<I, O> {
         }
         if self.report.is_none() && (is_first || !self.pending.rejects.is_empty()) {
             self.report = self.open(committed)?;
+            let files = std::iter::once(&self.output).chain(&self.raw);
+            self.used = UsedFiles::of(&self.datasets, files.map(|file| of_file(file.path())));
         }
         if !self.pending.rejects.is_empty() {
             self.datasets.report_beside(self.output.path());

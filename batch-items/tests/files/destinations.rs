@@ -611,9 +611,7 @@ fn an_input_is_no_output() {
             std::os::unix::fs::symlink("in.csv", stage.path().join("other.csv")).unwrap();
         }
         let ended = stage.start(());
-        let is_found = ended
-            .message
-            .contains("the step reads this file, which would be replaced");
+        let is_found = ended.message.contains("the step reads this file");
         assert!(
             is_found || cfg!(not(unix)),
             "{resource} {output}: {}",
@@ -637,4 +635,68 @@ fn an_input_is_no_output() {
         );
         assert_eq!(stage.read("o-0002.csv"), "id\n1\n2\n");
     }
+}
+
+/// Numbered files neither replace nor delete what the step reads, or another part or the listener of rejects writes.
+///
+/// Spec: LOSS-03
+#[test]
+fn numbered_files_take_no_file_of_the_step() {
+    let routing =
+        "reader=\"csvRecordReader\" writer=\"recordRoutingWriter\" commit-interval=\"3\" skip-limit=\"5\"";
+    let rejects = r#"<listeners><listener ref="recordRejects"><properties>
+        <property name="rejects.output" value="${dir}/o-0002.csv"/></properties></listener></listeners>"#;
+    let skip = r#"<skippable-exception-classes><include class="RecordError"/></skippable-exception-classes>"#;
+    for (listeners, properties, kept) in [
+        (
+            "",
+            "1.output=${dir}/o-0003.csv\n2.output=${dir}/o.csv\n2.max.items.per.file=6",
+            "",
+        ),
+        (
+            "",
+            "1.output=${dir}/o.csv\n1.max.items.per.file=6\n2.output=${dir}/o-0002.csv",
+            "",
+        ),
+        (rejects, "1.output=${dir}/o.csv\n1.max.items.per.file=6", ""),
+        (
+            "",
+            "1.output=${dir}/in.csv\n1.max.items.per.file=600",
+            "in-0002.csv",
+        ),
+    ] {
+        let all = format!("resource=${{dir}}/in*.csv\n{properties}");
+        let stage = Stage::with_listeners(listeners, routing, &all, skip);
+        stage.write("in-0002.csv", format!("id\n{}x,y\n", "7\n".repeat(10)));
+        let ended = stage.start(());
+        assert_eq!(ended.status, BatchStatus::Failed, "{properties}");
+        assert!(
+            ended.message.contains("the step reads this file, or writes it"),
+            "{properties}: {}",
+            ended.message
+        );
+        assert!(
+            kept.is_empty() || stage.path().join(kept).exists(),
+            "{properties}"
+        );
+    }
+}
+
+/// The file of a look-up is read by the step, too.
+///
+/// Spec: LOSS-03
+#[test]
+fn a_look_up_is_no_output() {
+    let chunk = "reader=\"csvRecordReader\" processor=\"recordLookupProcessor\" writer=\"recordCsvWriter\"";
+    let properties = "resource@reader=${dir}/in.csv\nlookup.resource=${dir}/names.csv\nlookup.key=id\noutput=${dir}/names.csv";
+    let stage = Stage::new(chunk, properties);
+    stage.write("in.csv", "id\n1\n");
+    stage.write("names.csv", "id,name\n1,Ada\n");
+    let ended = stage.start(());
+    assert!(
+        ended.message.contains("the step reads this file"),
+        "{}",
+        ended.message
+    );
+    assert_eq!(stage.read("names.csv"), "id,name\n1,Ada\n");
 }

@@ -84,7 +84,7 @@ fn trailers_are_compared_with_the_records_before_them() {
     }
 }
 
-/// Whatever the step skips, it fails, and the file does not get its name.
+/// A step fails, regardless of its skip rules, if an expectation does not hold, and the file does not get its name.
 ///
 /// Spec: ITEM-EXPECT-02
 #[test]

@@ -22,9 +22,9 @@ const DAYS: Range<i128> = 61..2_958_466;
 #[derive(Default)]
 pub(super) struct Cells {
     xml: String,
-    /// The cell of each column in it, without its beginning, which names it.
+    /// For each column the range of its cell in `xml`, without `<c r=".."`.
     ranges: Vec<Option<Range<usize>>>,
-    /// Whether one of them is not an empty text.
+    /// True if a cell has more than an empty text.
     has_value: bool,
     /// The column of the first value that its cell cannot hold, and the cause.
     error: Option<(usize, String)>,
@@ -37,7 +37,7 @@ pub(super) struct CellSink<'c> {
 }
 
 impl Cells {
-    /// Forgets the previous item.
+    /// Clears the cells.
     pub(super) fn clear(&mut self) {
         self.xml.clear();
         self.ranges.clear();
@@ -53,7 +53,7 @@ impl Cells {
         self.has_value
     }
 
-    /// Appends them as the row with this number, from 1.
+    /// Appends the cells as row `number`, from 1.
     pub(super) fn append_row(&self, number: u64, letters: &[String], out: &mut Vec<u8>) {
         let cell = |range: &Option<Range<usize>>| range.clone().map(|range| &self.xml[range]);
         append_row(number, letters, self.ranges.iter().map(cell), out);

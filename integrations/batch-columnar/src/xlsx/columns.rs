@@ -68,7 +68,7 @@ impl Kind {
         }
     }
 
-    /// Checks a format: that of a number must not make a date of it, nor the other way round.
+    /// Checks a format: a number must not be shown as a date, nor a date as a number.
     fn check(self, format: &str) -> Result<(), String> {
         /// The longest format of Excel.
         const LONGEST: usize = 255;

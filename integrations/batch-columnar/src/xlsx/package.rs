@@ -118,7 +118,7 @@ pub(super) fn check_length(length: u64) -> Result<u32, String> {
 pub(super) const SHEET_END: &str = "</sheetData></worksheet>";
 /// The empty block that ends compressed data.
 const LAST_BLOCK: [u8; 2] = [3, 0];
-/// The length of what tells the size of an entry after it.
+/// The length of the data descriptor, which follows an entry and has its sizes.
 const DESCRIPTOR: u64 = 16;
 
 /// Compresses a piece of the sheet. It ends with a whole byte, so that another piece, which does not refer to this one, can follow.

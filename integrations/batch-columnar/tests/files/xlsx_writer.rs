@@ -66,7 +66,7 @@ impl ToSale {
     }
 }
 
-/// A job that writes so many numbers.
+/// A job that writes the numbers from 1 to `count`.
 fn writing(count: u64, properties: &str) -> Stage {
     let stage = Stage::new(
         "reader=\"SaleNumbers\" processor=\"ToSale\" writer=\"SaleSheet\" commit-interval=\"3\" chunk-size=\"2\"",
