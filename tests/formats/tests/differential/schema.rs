@@ -63,14 +63,15 @@ fn the_schema_accepts_the_jobs_of_the_project() {
         let text = fs::read_to_string(&path).unwrap();
         let source = Source::new(path.display().to_string(), text.as_str());
         let is_valid = parse(&source, &Limits::default()).is_ok();
+        // A schema has one namespace, or none; the draft dialect accepts others, too.
         match text.contains("<job") && is_valid {
-            true if text.contains("xmlns=") => jakarta.push(path),
-            true => draft.push(path),
-            false => {}
+            true if text.contains("xmlns=\"https://jakarta.ee/xml/ns/jakartaee\"") => jakarta.push(path),
+            true if !text.contains("xmlns=") => draft.push(path),
+            _ => {}
         }
     }
     assert!(
-        draft.len() > 30 && jakarta.len() > 3,
+        draft.len() > 30 && jakarta.len() > 2,
         "{} {}",
         draft.len(),
         jakarta.len()
