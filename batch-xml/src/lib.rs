@@ -89,7 +89,7 @@ mod validate;
 mod values;
 mod write;
 mod xml;
-pub mod xsd;
+mod xsd;
 
 pub use artifacts::{ArtifactEntry, BatchXml};
 pub use codes::{CODES, explain};

@@ -1,5 +1,7 @@
 //! Suggestions in messages: the nearest of some known names, and a list of alternatives.
 
+pub use crate::xsd::{Proposal, xsd};
+
 use strsim::osa_distance;
 
 /// Longer names are not compared: the comparison takes quadratic time, and a long name is rarely mistyped.

@@ -20,7 +20,7 @@ pub struct Proposal {
 ///
 /// ```
 /// use batch_xml::Dialect;
-/// use batch_xml::xsd::{Proposal, xsd};
+/// use batch_xml::suggest::{Proposal, xsd};
 ///
 /// let schema = xsd(Dialect::Draft, |element, attribute| match (element, attribute) {
 ///     ("batchlet", "ref") => vec![Proposal { value: "Greeting".into(), documentation: "Prints a text.".into() }],

@@ -5,8 +5,7 @@ use std::process::ExitCode;
 
 use batch_runtime::operator::ArtifactDescription;
 use batch_runtime::xml::Dialect;
-use batch_runtime::xml::suggest::did_you_mean;
-use batch_runtime::xml::xsd::{Proposal, xsd};
+use batch_runtime::xml::suggest::{Proposal, did_you_mean, xsd};
 use clap::Args;
 use serde_json::json as value;
 

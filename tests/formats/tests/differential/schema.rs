@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use batch_runtime::xml::xsd::{Proposal, xsd};
+use batch_runtime::xml::suggest::{Proposal, xsd};
 use batch_runtime::xml::{Dialect, Limits, Source, parse};
 
 const PROGRAM: &str = "import sys
