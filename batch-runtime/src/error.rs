@@ -26,6 +26,8 @@ struct Inner {
     about: Option<usize>,
     needs_rollback: bool,
     panic: bool,
+    /// What precedes the message.
+    context: String,
     details: Option<Box<dyn Any + Send + Sync>>,
 }
 
@@ -45,6 +47,7 @@ impl BatchError {
             about: None,
             needs_rollback: false,
             panic: false,
+            context: String::new(),
             details: None,
         }))
     }
@@ -58,6 +61,13 @@ impl BatchError {
     /// Returns the details of this type.
     pub fn details<T: Any>(&self) -> Option<&T> {
         self.0.details.as_ref()?.downcast_ref()
+    }
+
+    /// Adds what the error is about, such as one of several writers, before the message. The class stays.
+    #[must_use]
+    pub fn with_context(mut self, context: impl fmt::Display) -> Self {
+        self.0.context.insert_str(0, &format!("{context}: "));
+        self
     }
 
     /// Creates an error for the item at `index` (from 0) of the list passed to the writer.
@@ -201,7 +211,7 @@ impl BatchError {
     /// Returns the message and the messages of all sources, joined by `: `. Skips a source whose text is
     /// part of the message.
     pub fn chain(&self) -> String {
-        error_chain(self.as_error())
+        self.0.context.clone() + &error_chain(self.as_error())
     }
 }
 
@@ -329,6 +339,7 @@ impl<E: Into<Box<dyn Error + Send + Sync>> + 'static> From<E> for BatchError {
             about: None,
             needs_rollback: false,
             panic: false,
+            context: String::new(),
             details: None,
         }))
     }
@@ -390,6 +401,7 @@ where
 
 impl fmt::Display for BatchError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0.context)?;
         self.0.source.fmt(f)
     }
 }

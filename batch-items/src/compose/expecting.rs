@@ -24,7 +24,7 @@ use crate::record::{Condition, Expectation, Record, StoredTotal, Totals};
 /// they cannot be read. Other fields are the fields of the trailer. Each trailer is compared with the records since the trailer before it, so each of
 /// several files may have one. Without `trailer`, all records are compared when they are read.
 ///
-/// If `expect` does not hold, or the input does not end with a trailer, the step fails, regardless of its skip rules. Its files do not get their
+/// If `expect` does not hold, or a file does not end with a trailer, the step fails, regardless of its skip rules. Its files do not get their
 /// names; committed chunks of tables stay.
 ///
 /// ```xml
@@ -169,7 +169,10 @@ impl<R: ReadItems<Item = Record>> ExpectingItemReader<R> {
         loop {
             let record = match self.reader.read() {
                 Ok(Some(record)) => record,
-                Ok(None) => return self.end().map(|()| None),
+                Ok(None) => {
+                    self.check_empty_file()?;
+                    return self.end().map(|()| None);
+                }
                 Err(error) => return Err(self.unreadable(error)?),
             };
             self.failed_at = None;
@@ -249,6 +252,7 @@ impl<R: ReadItems<Item = Record>> ExpectingItemReader<R> {
 
     /// Checks that the file before had a trailer at its end, if this record is the first one of another file.
     fn check_file(&mut self) -> Result<(), BatchError> {
+        self.check_empty_file()?;
         let Some(origin) = self.reader.origin() else {
             return Ok(());
         };
@@ -261,6 +265,16 @@ impl<R: ReadItems<Item = Record>> ExpectingItemReader<R> {
                 "`{before}` ends with records that have no trailer, so it may be incomplete"
             ))),
             false => Ok(()),
+        }
+    }
+
+    /// Fails if a file has no records, and so no trailer.
+    fn check_empty_file(&self) -> Result<(), BatchError> {
+        match self.reader.file_without_records() {
+            Some(file) if !self.trailer.is_empty() => Err(ExpectationFailed::of(format!(
+                "`{file}` has no trailer, so it may be incomplete"
+            ))),
+            _ => Ok(()),
         }
     }
 

@@ -159,25 +159,6 @@ pub struct PartPosition {
     position: Json,
 }
 
-/// A part that cannot be opened.
-#[derive(Debug, BatchException)]
-struct PartError {
-    number: usize,
-    source: BatchError,
-}
-
-impl fmt::Display for PartError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "part `{}.`: {}", self.number, self.source)
-    }
-}
-
-impl std::error::Error for PartError {
-    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        Some(self.source.as_error())
-    }
-}
-
 /// A writer of records whose checkpoint is JSON.
 trait RecordWriter: Send {
     fn destination(&self) -> Result<Option<AnyDestination>, BatchError>;
@@ -327,15 +308,18 @@ fn format_of(output: &OutputPath) -> Result<WriterKind, String> {
     }
 }
 
+/// Names the part in an error.
+fn in_part(number: usize, error: BatchError) -> BatchError {
+    error.with_context(format_args!("part `{number}.`"))
+}
+
 /// A record that no part takes.
 #[derive(Debug, BatchException)]
 struct UnroutedRecord(Option<String>);
 
 impl UnroutedRecord {
-    /// Names the record by its first field: all of them may be confidential.
     fn of(record: &Record) -> Self {
-        let first = record.iter().next();
-        Self(first.map(|(name, value)| format!("`{name}` {:?}", value.to_string())))
+        Self(record.first_field(""))
     }
 }
 
@@ -377,8 +361,7 @@ impl RecordRoutingWriter {
         let mut positions = checkpoint.map(Vec::into_iter);
         for (part, number) in self.parts().into_iter().zip(1..) {
             let position = positions.as_mut().map(|positions| positions.next().flatten());
-            part.open(position)
-                .map_err(|source| PartError { number, source })?;
+            part.open(position).map_err(|error| in_part(number, error))?;
         }
         match self.parts().iter().any(|part| part.writer.is_some()) {
             true => Ok(()),
@@ -395,19 +378,13 @@ impl RecordRoutingWriter {
             self.distribute(record)
                 .map_err(|error| BatchError::about_item(index, error))?;
         }
-        let mut writers: Vec<_> = self
-            .parts()
-            .into_iter()
-            .filter(|part| part.writer.is_some())
-            .collect();
-        for part in &mut writers {
-            part.writer.iter_mut().for_each(|writer| writer.mark());
+        for writer in self.writers() {
+            writer.mark();
         }
-        let written = writers.iter_mut().try_for_each(|part| part.write(tx));
-        written.map_err(|error| {
+        self.write_parts(tx).map_err(|error| {
             let error = error.without_item_index();
             let mut undone = true;
-            for writer in writers.iter_mut().filter_map(|part| part.writer.as_mut()) {
+            for writer in self.writers() {
                 undone &= writer.undo();
             }
             match undone {
@@ -426,16 +403,22 @@ impl RecordRoutingWriter {
     /// Completes the files.
     #[finish]
     pub fn finish(&mut self) -> Result<(), BatchError> {
-        let mut writers = self.parts().into_iter().filter_map(|part| part.writer.as_mut());
-        writers.try_for_each(|writer| writer.finish())
+        self.writers().try_for_each(|writer| writer.finish())
     }
 
     /// Closes the parts.
     #[close]
     pub fn close(&mut self) {
-        for writer in self.parts().into_iter().filter_map(|part| part.writer.as_mut()) {
-            writer.close();
-        }
+        self.writers().for_each(|writer| writer.close());
+    }
+
+    fn writers(&mut self) -> impl Iterator<Item = &mut Box<dyn RecordWriter>> {
+        self.parts().into_iter().filter_map(|part| part.writer.as_mut())
+    }
+
+    fn write_parts(&mut self, tx: &mut ChunkTransaction) -> Result<(), BatchError> {
+        let mut parts = self.parts().into_iter().zip(1..);
+        parts.try_for_each(|(part, number)| part.write(tx).map_err(|error| in_part(number, error)))
     }
 
     fn parts(&mut self) -> [&mut Part; 4] {
@@ -451,8 +434,10 @@ impl RecordRoutingWriter {
     fn distribute(&mut self, record: &Record) -> Result<(), BatchError> {
         let route = self.route;
         let mut is_routed = false;
-        for part in self.parts().into_iter().filter(|part| part.writer.is_some()) {
-            if let Some(mapped) = part.each.process(record.clone())? {
+        let parts = self.parts().into_iter().zip(1..);
+        for (part, number) in parts.filter(|(part, _)| part.writer.is_some()) {
+            let mapped = part.each.process(record.clone());
+            if let Some(mapped) = mapped.map_err(|error| in_part(number, error))? {
                 part.records.push(mapped);
                 is_routed = true;
                 if route == Route::First {

@@ -65,6 +65,11 @@ pub trait ReadItems: BatchArtifact + Send {
         None
     }
 
+    /// Returns the first file without records that was read since the reader was opened. Default: `None`.
+    fn file_without_records(&self) -> Option<String> {
+        None
+    }
+
     /// Releases the resources.
     fn close(&mut self) {}
 }
@@ -272,6 +277,10 @@ where
 
     fn origin(&self) -> Option<Origin<'_>> {
         self.origin_of_record()
+    }
+
+    fn file_without_records(&self) -> Option<String> {
+        FileItemReader::file_without_records(self)
     }
 
     fn close(&mut self) {

@@ -55,10 +55,10 @@ macro_rules! several {
                     Some((first, second, third, fourth)) => (Some(first), Some(second), Some(third), Some(fourth)),
                     None => (None, None, None, None),
                 };
-                self.first.open(first)?;
-                self.second.open(second)?;
-                self.third.open(third)?;
-                self.fourth.open(fourth)
+                self.first.open(first).map_err(in_writer(1))?;
+                self.second.open(second).map_err(in_writer(2))?;
+                self.third.open(third).map_err(in_writer(3))?;
+                self.fourth.open(fourth).map_err(in_writer(4))
             }
 
             /// Writes items. If one of the writers fails, the others write nothing, so an item that its error names is not known.
@@ -76,6 +76,15 @@ macro_rules! several {
                         false => error,
                     }
                 })
+            }
+
+            /// Writes the list of each writer.
+            fn write_lists(&mut self, lists: [&[&T]; 4], tx: &mut ChunkTransaction) -> Result<(), BatchError> {
+                let [first, second, third, fourth] = lists;
+                write_part(&mut self.first, first, tx).map_err(in_writer(1))?;
+                write_part(&mut self.second, second, tx).map_err(in_writer(2))?;
+                write_part(&mut self.third, third, tx).map_err(in_writer(3))?;
+                write_part(&mut self.fourth, fourth, tx).map_err(in_writer(4))
             }
 
             /// Returns the positions of the writers.
@@ -110,6 +119,11 @@ macro_rules! several {
             }
         }
     };
+}
+
+/// Names the writer in an error, by the prefix of its properties.
+fn in_writer(number: u8) -> impl Fn(BatchError) -> BatchError {
+    move |error| error.with_context(format_args!("writer `{number}.`"))
 }
 
 /// Writes items, unless the destination of the writer has them already.
@@ -182,6 +196,7 @@ several! {
 
 impl<T, A, B, C, D> CompositeItemWriter<T, A, B, C, D>
 where
+    T: Send + 'static,
     A: WriteItems<T>,
     B: WriteItems<T>,
     C: WriteItems<T>,
@@ -189,10 +204,7 @@ where
 {
     fn write_all(&mut self, items: &[T], tx: &mut ChunkTransaction) -> Result<(), BatchError> {
         let items: Vec<&T> = items.iter().collect();
-        write_part(&mut self.first, &items, tx)?;
-        write_part(&mut self.second, &items, tx)?;
-        write_part(&mut self.third, &items, tx)?;
-        write_part(&mut self.fourth, &items, tx)
+        self.write_lists([&items; 4], tx)
     }
 }
 
@@ -214,7 +226,7 @@ impl std::error::Error for ClassError {}
 
 impl<T, A, B, C, D> ClassifierItemWriter<T, A, B, C, D>
 where
-    T: Classified,
+    T: Classified + Send + 'static,
     A: WriteItems<T>,
     B: WriteItems<T>,
     C: WriteItems<T>,
@@ -234,11 +246,7 @@ where
             })?;
             classes[index].push(item);
         }
-        let [first, second, third, fourth] = &classes;
-        write_part(&mut self.first, first, tx)?;
-        write_part(&mut self.second, second, tx)?;
-        write_part(&mut self.third, third, tx)?;
-        write_part(&mut self.fourth, fourth, tx)
+        self.write_lists(classes.each_ref().map(Vec::as_slice), tx)
     }
 }
 

@@ -36,7 +36,7 @@ use crate::rows::is_same_name;
 /// | `store.options` | none | for URLs of object stores and HTTP: `name=value`, separated by commas |
 /// | `order` | `name` | the order of several files: `name`, or `modified` for the oldest first |
 /// | `if.missing` | `fail` | `empty`: no file is an input without records |
-/// | `empty.files` | `accept` | `fail`: a file of 0 bytes is an error |
+/// | `empty.files` | `accept` | `fail`: a file without records is an error |
 /// | `if.changed` | `fail` | `resume`: a restart accepts a file that changed after the checkpoint's position; it also accepts changes of earlier files, but does not read them |
 /// | `encoding` | `utf-8` | a label of the WHATWG encoding standard, such as `windows-1252`, `shift_jis` or `utf-16`, whose byte-order mark decides between the two UTF-16; another mark that contradicts the encoding is an error |
 /// | `compression` | by extension | `none`, `gzip` or `zstd` |
@@ -536,6 +536,8 @@ pub struct Files<R> {
     header: Option<(Vec<String>, String)>,
     /// The error of the current file: it must not be taken for its end, if a job skips it.
     failed: Option<ResourceError>,
+    /// The first file without records since the reader was opened.
+    without_records: Option<usize>,
     used: UsedFiles,
 }
 
@@ -551,6 +553,7 @@ impl<R> Default for Files<R> {
             resume_at: None,
             header: None,
             failed: None,
+            without_records: None,
             used: UsedFiles::default(),
         }
     }
@@ -676,8 +679,7 @@ impl<R: Records> Files<R> {
         };
         self.fingerprint = resource.fingerprint()?;
         if self.fingerprint.size == 0 && input.empty_files == EmptyFiles::Fail {
-            let cause = "it has no content; set `empty.files` to `accept` if that is not an error";
-            return Err(ResourceError::new(format!("read `{resource}`"), cause).into());
+            return Err(no_records(resource).into());
         }
         let resume_at = self.resume_at.take();
         let records = format.start(OpenFile {
@@ -750,6 +752,14 @@ impl<R: Records> Files<R> {
             if let Some(records) = &mut self.current {
                 match records.advance() {
                     Ok(true) => return Ok(self.current.as_mut()),
+                    Ok(false) if records.place().record == 0 => {
+                        self.without_records.get_or_insert(self.done);
+                        if input.empty_files == EmptyFiles::Fail {
+                            let error = no_records(&self.resources[self.done]);
+                            self.failed = Some(error.again());
+                            return Err(error.into());
+                        }
+                    }
                     Ok(false) => {}
                     Err(error) => {
                         let error = records.explain(error);
@@ -856,6 +866,11 @@ impl<R: Records> Files<R> {
         lines.map(|lines| Some(lines?.saturating_sub(other))).sum()
     }
 
+    /// Returns the first file without records since the reader was opened.
+    pub(crate) fn without_records(&self) -> Option<String> {
+        Some(self.resources[self.without_records?].to_string())
+    }
+
     /// Returns the origin of the current record.
     pub(crate) fn origin(&self) -> Option<Origin<'_>> {
         self.current.as_ref().map(Records::origin)
@@ -872,6 +887,11 @@ fn append_name(crc: u32, file: &Resource) -> u32 {
     names.update(file.to_string().as_bytes());
     names.update(b"\0");
     names.finalize()
+}
+
+fn no_records(file: &Resource) -> ResourceError {
+    let cause = "it has no records; set `empty.files` to `accept` if that is not an error";
+    ResourceError::new(format!("read `{file}`"), cause)
 }
 
 fn resume_error(name: &str, cause: String) -> ResourceError {

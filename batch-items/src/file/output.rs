@@ -246,13 +246,18 @@ impl FileOutput {
         left.try_for_each(|number| self.check_free_of_others(number))
     }
 
-    /// Fails if another artifact of the step uses a file of the output.
+    /// Fails if another artifact of the step uses a file of the output, or if it is a database or a job.
     fn check_free_of_others(&self, number: u32) -> Result<(), ResourceError> {
-        if !used_files::is_used(&self.datasets, &self.target.dataset(number), &self.used) {
-            return Ok(());
-        }
+        let file = self.target.dataset(number);
+        let reason = match used_files::kind_to_keep(&file) {
+            Some(kind) => format!("this file is {kind}"),
+            None if used_files::is_used(&self.datasets, &file, &self.used) => {
+                "the step reads this file, or writes it by another artifact".to_owned()
+            }
+            None => return Ok(()),
+        };
         let cause = format!(
-            "the step reads this file, or writes it by another artifact, and `{}` would be replaced or deleted; set another `output`",
+            "{reason}, and `{}` would be replaced or deleted; set another `output`",
             self.target.final_path(number).display()
         );
         Err(self.fail("write", io::Error::other(cause)))

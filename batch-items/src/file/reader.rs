@@ -101,6 +101,11 @@ where
         }
     }
 
+    /// Returns the first file without records since the reader was opened.
+    pub(crate) fn file_without_records(&self) -> Option<String> {
+        self.files.without_records()
+    }
+
     /// Returns the origin of the last record.
     pub(crate) fn origin_of_record(&self) -> Option<Origin<'_>> {
         self.files.origin()

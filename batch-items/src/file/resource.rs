@@ -34,13 +34,13 @@ pub enum FileOrder {
     Modified,
 }
 
-/// The treatment of files of 0 bytes: the property `empty.files`.
+/// The treatment of files without records: the property `empty.files`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum EmptyFiles {
-    /// `accept`: it has no records. The default.
+    /// `accept`: they are read. The default.
     #[default]
     Accept,
-    /// `fail`: opening it is an error.
+    /// `fail`: they are an error.
     Fail,
 }
 

@@ -1,6 +1,7 @@
-//! The files that the running steps read or write: an output must neither replace nor delete one of them.
+//! The files that an output must neither replace nor delete: those that the running steps read or write, databases, and jobs.
 
 use std::fs;
+use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -61,6 +62,21 @@ pub(super) fn is_used(datasets: &Datasets, output: &DatasetName, own: &[UsedFile
     let mut files = others.flat_map(|(_, files)| files.iter());
     let target = existing(output);
     files.any(|file| file == output || target.is_some() && existing(file) == target)
+}
+
+/// Returns what an existing file is if no output can be meant to replace it: the repository may be in it, or the job itself.
+pub(super) fn kind_to_keep(output: &DatasetName) -> Option<&'static str> {
+    /// What a job has at its beginning: its namespace, or an element of a draft that needs none.
+    const OF_JOBS: [&str; 4] = ["/xml/ns/ja", "<step ", "<flow ", "<split "];
+    let mut beginning = Vec::new();
+    let file = fs::File::open(existing(output)?).ok()?;
+    file.take(4096).read_to_end(&mut beginning).ok()?;
+    if beginning.starts_with(b"SQLite format 3\0") {
+        return Some("a SQLite database");
+    }
+    let text = String::from_utf8_lossy(&beginning);
+    let is_job = text.trim_start().starts_with('<') && text.contains("<job ");
+    (is_job && OF_JOBS.iter().any(|part| text.contains(part))).then_some("a job")
 }
 
 /// Returns the canonical path of a local file that exists.

@@ -46,12 +46,12 @@ impl MappingError {
         Self(cause)
     }
 
-    /// Creates the error of a value that is not what was expected. It names the record by its first field: all of them may be confidential.
+    /// Creates the error of a value that is not what was expected.
     pub(super) fn of_field(record: &Record, name: &str, expected: &str) -> Self {
-        let found = record.get(name).map(Value::to_string).unwrap_or_default();
+        let found = record.get(name).map(Value::shown).unwrap_or_default();
         let place = place(record, name);
         Self(format!(
-            "field `{name}`: expected {expected}, found {found:?}{place}"
+            "field `{name}`: expected {expected}, found {found}{place}"
         ))
     }
 
@@ -72,10 +72,8 @@ impl MappingError {
 
 /// Returns the first field of a record, unless the error names it already.
 fn place(record: &Record, named: &str) -> String {
-    let first = record.iter().next().filter(|(first, _)| *first != named);
-    first.map_or(String::new(), |(first, value)| {
-        format!(" in the record with `{first}` {:?}", value.to_string())
-    })
+    let first = record.first_field(named);
+    first.map_or(String::new(), |first| format!(" in the record with {first}"))
 }
 
 impl std::fmt::Display for MappingError {

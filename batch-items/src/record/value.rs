@@ -109,6 +109,14 @@ impl Record {
         self.names.iter().map(String::as_str).zip(&self.values)
     }
 
+    /// Returns the first field for a message, to name the record: all fields may be confidential. `None` if it is called `except`, or has a list, an
+    /// object or bytes.
+    pub(crate) fn first_field(&self, except: &str) -> Option<String> {
+        let (name, value) = self.iter().next().filter(|(name, _)| *name != except)?;
+        let is_long = matches!(value, Value::Json(_) | Value::Bytes(_));
+        (!is_long).then(|| format!("`{name}` {}", value.shown()))
+    }
+
     /// Returns a field and where it is. `guess` is looked at first.
     pub(super) fn find(&self, name: &str, guess: usize) -> Option<(usize, &Value)> {
         let at = match self.names.get(guess) {
@@ -200,6 +208,17 @@ impl fmt::Display for Record {
 }
 
 impl Value {
+    /// Returns the value in quotes for a message; a long one is cut.
+    pub(super) fn shown(&self) -> String {
+        /// In characters.
+        const LONGEST: usize = 60;
+        let text = self.to_string();
+        match text.char_indices().nth(LONGEST) {
+            Some((end, _)) => format!("{:?}..", &text[..end]),
+            None => format!("{text:?}"),
+        }
+    }
+
     /// Returns whether there is no value.
     pub fn is_null(&self) -> bool {
         *self == Self::Null

@@ -335,7 +335,7 @@ fn a_missing_or_empty_file_is_named_with_a_remedy() {
     }
     assert_eq!(
         fails("FlightReader", "", "empty.files=fail"),
-        "cannot read `in.txt`: it has no content; set `empty.files` to `accept` if that is not an error"
+        "cannot read `in.txt`: it has no records; set `empty.files` to `accept` if that is not an error"
     );
     assert_eq!(
         skips("FlightReader", "", "empty.files=accept"),

@@ -682,6 +682,46 @@ fn numbered_files_take_no_file_of_the_step() {
     }
 }
 
+/// An output never replaces a database, such as that of the repository, or a job.
+///
+/// Spec: LOSS-03
+#[test]
+fn an_output_is_no_database_and_no_job() {
+    const JOB: &str = r#"<?xml version="1.0"?><job id="nightly" xmlns="https://jakarta.ee/xml/ns/jakartaee" version="2.0"/>"#;
+    const DRAFT: &str = "\n<job id=\"nightly\"><step id=\"load\"/></job>";
+    let run = |content: &[u8], properties: &str| {
+        let properties = format!("resource=${{dir}}/in.csv\noutput=${{dir}}/nightly\n{properties}");
+        let stage = Stage::new(
+            "reader=\"csvRecordReader\" writer=\"recordCsvWriter\"",
+            &properties,
+        );
+        stage.write("in.csv", "id\n1\n");
+        stage.write("nightly", content);
+        let ended = stage.start(());
+        let left = std::fs::read(stage.path().join("nightly")).unwrap();
+        (ended, left == content)
+    };
+    let database = [b"SQLite format 3\0".as_slice(), &[0; 100]].concat();
+    for properties in ["", "if.exists=append"] {
+        for (content, kind) in [
+            (database.as_slice(), "this file is a SQLite database"),
+            (JOB.as_bytes(), "this file is a job"),
+            (DRAFT.as_bytes(), "this file is a job"),
+        ] {
+            let (ended, is_left) = run(content, properties);
+            assert!(ended.message.contains(kind), "{}", ended.message);
+            assert!(is_left, "{kind}");
+        }
+    }
+    let (ended, is_left) = run(b"<jobs><job id=\"7\"/></jobs>", "");
+    assert_eq!(
+        (ended.status, is_left),
+        (BatchStatus::Completed, false),
+        "{}",
+        ended.message
+    );
+}
+
 /// The file of a look-up is read by the step, too.
 ///
 /// Spec: LOSS-03

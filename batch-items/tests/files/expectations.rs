@@ -115,8 +115,8 @@ fn an_expectation_that_does_not_hold_fails_the_step() {
             trailer,
             "the input ends with records that have no trailer",
         ),
-        (empty, trailer, "the input has no trailer"),
-        (empty, "trailer=kind = 'T'", "the input has no trailer"),
+        (empty, trailer, "in.csv` has no trailer"),
+        (empty, "trailer=kind = 'T'", "in.csv` has no trailer"),
         (&without_trailer, "expect=count() = 6", "but `count()` is \"5\""),
         (
             &without_trailer,
@@ -264,6 +264,9 @@ fn each_file_ends_with_a_trailer() {
             Some("in1.csv` ends with records that have no trailer"),
         ),
         (whole, "kind,number\nD,1,2\nD,2\nT,1\n", None),
+        ("kind,number\n", whole, Some("in1.csv` has no trailer")),
+        (whole, "kind,number\n", Some("in2.csv` has no trailer")),
+        ("", whole, Some("in1.csv` has no trailer")),
     ] {
         for interval in [1, 2, 10] {
             let properties = "resource=${dir}/in*.csv\noutput=${dir}/out.csv\ntrailer=kind = 'T'\nexpect=every(number > 0)";

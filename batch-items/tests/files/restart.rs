@@ -220,6 +220,25 @@ fn records_have_their_text() {
     assert_eq!(texts("PlacedDelimited", properties, rows), expected);
 }
 
+/// A file without records, such as one with a header only, is an error if the job says so, also after a restart.
+///
+/// Spec: INPUT-01
+#[test]
+fn a_file_without_records_is_noticed() {
+    for (reader, properties, files) in FORMATS {
+        for interval in [1, 4, 100] {
+            let stage = stage(reader, &format!("{properties}\nempty.files=fail"), interval);
+            let stage = with_files(stage, files);
+            let failed = stage.start(());
+            for failed in [stage.restart(&failed, ()), failed] {
+                assert_eq!(failed.status, BatchStatus::Failed, "{reader} {interval}");
+                let expected = "in-1`: it has no records; set `empty.files` to `accept`";
+                assert!(failed.message.contains(expected), "{}", failed.message);
+            }
+        }
+    }
+}
+
 /// A position may be at the end of a file, whose last line needs no end.
 ///
 /// Spec: INPUT-01

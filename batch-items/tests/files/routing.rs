@@ -120,6 +120,31 @@ fn a_record_is_in_all_of_its_destinations_or_in_none() {
     }
 }
 
+/// An error of a record names the part that has it.
+///
+/// Spec: ITEM-ROUTE-01
+#[test]
+fn errors_name_their_part() {
+    let fails = |properties: &str| {
+        let properties = format!("resource=${{dir}}/in.csv\n1.output=${{dir}}/all.csv\n{properties}");
+        let stage = Stage::after_step(
+            "createLedger",
+            &chunk(r#"commit-interval="100""#),
+            &properties,
+            "",
+        );
+        input(&stage);
+        stage.start(()).message
+    };
+    let of_table = fails("2.table=posting");
+    assert!(
+        of_table.contains("part `2.`: cannot insert 61 rows in table `posting`"),
+        "{of_table}"
+    );
+    let of_expression = fails("3.output=${dir}/b.csv\n3.set=n=year(account)");
+    assert!(of_expression.contains("part `3.`: "), "{of_expression}");
+}
+
 /// Spec: ITEM-ROUTE-01
 #[test]
 fn a_restart_continues_all_destinations() {

@@ -143,11 +143,8 @@ pub(crate) fn shown(url: &str) -> String {
             _ => url.to_owned(),
         };
     };
-    if scheme == "sqlite" {
-        return url.to_owned();
-    }
-    // An unencoded password may contain any character, so it extends to the last `@`.
-    let rest = match rest.rsplit_once('@') {
+    // An unencoded password may contain any character, so it extends to the last `@`. SQLite has none before the path.
+    let rest = match rest.rsplit_once('@').filter(|_| scheme != "sqlite") {
         Some((user, place)) => match user.split_once(':') {
             Some((user, _)) => format!("{user}:***@{place}"),
             None => format!("{user}@{place}"),
@@ -168,9 +165,11 @@ pub(crate) fn shown(url: &str) -> String {
     shown
 }
 
-/// Matches `password` and `sslpassword`, also with encoded letters.
+/// Matches `password`, `sslpassword` and the like, also with encoded letters.
 fn is_secret(name: &str) -> bool {
-    name.contains('%') || name.to_ascii_lowercase().contains("password")
+    const WORDS: [&str; 6] = ["password", "passwd", "pwd", "secret", "token", "key"];
+    let name = name.to_ascii_lowercase();
+    name.contains('%') || WORDS.iter().any(|word| name.contains(word))
 }
 
 #[cfg(test)]
@@ -195,6 +194,7 @@ mod tests {
         check("oracle:me:secret@host", "oracle:***");
         check("host=h password=secret", "***");
         check("sqlite://a@b:c.db", "sqlite://a@b:c.db");
+        check("sqlite://a.db?layout=6&key=s3", "sqlite://a.db?layout=6&key=***");
     }
 
     /// The library's own message would contain the password.

@@ -31,6 +31,7 @@ use super::pool::Pool;
 use super::sequences::Sequences;
 use super::session::{RunQueryDsl, Session, SessionSettings};
 use super::table_prefix::TablePrefix;
+use super::url::shown;
 use crate::repository::conversion::{Backup, LayoutConversion};
 use crate::repository::error::MISSING_FILE;
 use crate::repository::owner::Owner;
@@ -364,7 +365,7 @@ impl SqliteDatabase {
     /// Parses `sqlite://PATH` or `sqlite://:memory:`, optionally with `?synchronous=full|normal&file_mode=MODE`.
     pub(super) fn from_url(url: &str) -> Result<Self> {
         let reject = |problem: String| RepositoryError::Url {
-            url: url.to_owned(),
+            url: shown(url),
             problem,
         };
         let Some(rest) = url.strip_prefix("sqlite:") else {
@@ -382,9 +383,16 @@ impl SqliteDatabase {
                 }
                 (_, "synchronous=full") => synchronous = "FULL",
                 (_, "synchronous=normal") => synchronous = "NORMAL",
-                _ => {
+                (Some(("synchronous", text)), _) => {
                     return Err(reject(format!(
-                        "unknown option `{option}`; known: `synchronous=full|normal`, `file_mode=MODE`, \
+                        "unknown value `{text}` of `synchronous`; known: `full` and `normal`"
+                    )));
+                }
+                (pair, _) => {
+                    // The value may be a secret.
+                    let name = pair.map_or(option, |(name, _)| name);
+                    return Err(reject(format!(
+                        "unknown option `{name}`; known: `synchronous=full|normal`, `file_mode=MODE`, \
                          `table_prefix=NAME_`, `layout=4.3|5|6`, `max_varchar_length=CHARACTERS`"
                     )));
                 }
@@ -536,7 +544,15 @@ mod urls {
         check("sqlite://", "the path is missing");
         check(
             "sqlite://a.db?synchronous=off",
-            "unknown option `synchronous=off`",
+            "unknown value `off` of `synchronous`; known: `full` and `normal`",
+        );
+        let secret = SqliteDatabase::from_url("sqlite://a.db?key=s3cr3t")
+            .err()
+            .unwrap()
+            .to_string();
+        assert!(
+            secret.contains("unknown option `key`") && !secret.contains("s3cr3t"),
+            "{secret}"
         );
         let file = SqliteDatabase::from_url("sqlite:///tmp/a.db?synchronous=normal").unwrap();
         assert_eq!(
