@@ -4,6 +4,7 @@ mod bytes;
 mod compression;
 mod content;
 mod deserialize;
+mod files;
 mod fingerprint;
 mod framed;
 mod identity;

@@ -5,7 +5,8 @@ use std::marker::PhantomData;
 use batch_runtime::BatchArtifact;
 use batch_runtime::prelude::*;
 
-use super::input::{FileInput, FilePosition, Files, Format, Items, ReadPosition};
+use super::files::Files;
+use super::input::{FileInput, FilePosition, Format, Items, ReadPosition};
 use crate::error::Origin;
 
 /// Reads the records of files in the format `F` as items of type `T`.

@@ -375,22 +375,22 @@ impl SqliteDatabase {
         let (path, options) = rest.split_once('?').unwrap_or((rest, ""));
         let (mut synchronous, mut mode) = ("FULL", file::MODE);
         for option in options.split('&').filter(|option| !option.is_empty()) {
-            match (option.split_once('='), option) {
-                (Some(("file_mode", text)), _) => {
-                    let invalid =
-                        || format!("invalid file mode `{text}`: expected octal permissions such as 0640");
-                    mode = file::parse_mode(text).ok_or_else(|| reject(invalid()))?;
+            let (name, value) = option.split_once('=').unwrap_or((option, ""));
+            match (name, value) {
+                ("file_mode", text) => {
+                    let expected = "expected octal permissions such as 0640";
+                    let invalid = || reject(format!("invalid file mode `{text}`: {expected}"));
+                    mode = file::parse_mode(text).ok_or_else(invalid)?;
                 }
-                (_, "synchronous=full") => synchronous = "FULL",
-                (_, "synchronous=normal") => synchronous = "NORMAL",
-                (Some(("synchronous", text)), _) => {
-                    return Err(reject(format!(
-                        "unknown value `{text}` of `synchronous`; known: `full` and `normal`"
-                    )));
+                ("synchronous", "full") => synchronous = "FULL",
+                ("synchronous", "normal") => synchronous = "NORMAL",
+                ("synchronous", text) => {
+                    let problem =
+                        format!("unknown value `{text}` of `synchronous`; known: `full` and `normal`");
+                    return Err(reject(problem));
                 }
-                (pair, _) => {
-                    // The value may be a secret.
-                    let name = pair.map_or(option, |(name, _)| name);
+                // The value may be a secret.
+                _ => {
                     return Err(reject(format!(
                         "unknown option `{name}`; known: `synchronous=full|normal`, `file_mode=MODE`, \
                          `table_prefix=NAME_`, `layout=4.3|5|6`, `max_varchar_length=CHARACTERS`"
