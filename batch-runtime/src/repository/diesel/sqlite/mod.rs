@@ -361,6 +361,34 @@ pub(super) struct SqliteDatabase {
 
 type SyncFile = Box<dyn Fn() -> io::Result<()> + Send + Sync>;
 
+/// Returns the level of synchronization and the mode of the file; otherwise the problem, without values that may be secrets.
+fn options_of(options: &str) -> Result<(&'static str, u32), String> {
+    let (mut synchronous, mut mode) = ("FULL", file::MODE);
+    for option in options.split('&').filter(|option| !option.is_empty()) {
+        match option.split_once('=').unwrap_or((option, "")) {
+            ("file_mode", text) => {
+                let invalid =
+                    || format!("invalid file mode `{text}`: expected octal permissions such as 0640");
+                mode = file::parse_mode(text).ok_or_else(invalid)?;
+            }
+            ("synchronous", "full") => synchronous = "FULL",
+            ("synchronous", "normal") => synchronous = "NORMAL",
+            ("synchronous", text) => {
+                return Err(format!(
+                    "unknown value `{text}` of `synchronous`; known: `full` and `normal`"
+                ));
+            }
+            (name, _) => {
+                return Err(format!(
+                    "unknown option `{name}`; known: `synchronous=full|normal`, `file_mode=MODE`, `table_prefix=NAME_`, \
+                     `layout=4.3|5|6`, `max_varchar_length=CHARACTERS`"
+                ));
+            }
+        }
+    }
+    Ok((synchronous, mode))
+}
+
 impl SqliteDatabase {
     /// Parses `sqlite://PATH` or `sqlite://:memory:`, optionally with `?synchronous=full|normal&file_mode=MODE`.
     pub(super) fn from_url(url: &str) -> Result<Self> {
@@ -373,31 +401,7 @@ impl SqliteDatabase {
         };
         let rest = rest.strip_prefix("//").unwrap_or(rest);
         let (path, options) = rest.split_once('?').unwrap_or((rest, ""));
-        let (mut synchronous, mut mode) = ("FULL", file::MODE);
-        for option in options.split('&').filter(|option| !option.is_empty()) {
-            let (name, value) = option.split_once('=').unwrap_or((option, ""));
-            match (name, value) {
-                ("file_mode", text) => {
-                    let expected = "expected octal permissions such as 0640";
-                    let invalid = || reject(format!("invalid file mode `{text}`: {expected}"));
-                    mode = file::parse_mode(text).ok_or_else(invalid)?;
-                }
-                ("synchronous", "full") => synchronous = "FULL",
-                ("synchronous", "normal") => synchronous = "NORMAL",
-                ("synchronous", text) => {
-                    let problem =
-                        format!("unknown value `{text}` of `synchronous`; known: `full` and `normal`");
-                    return Err(reject(problem));
-                }
-                // The value may be a secret.
-                _ => {
-                    return Err(reject(format!(
-                        "unknown option `{name}`; known: `synchronous=full|normal`, `file_mode=MODE`, \
-                         `table_prefix=NAME_`, `layout=4.3|5|6`, `max_varchar_length=CHARACTERS`"
-                    )));
-                }
-            }
-        }
+        let (synchronous, mode) = options_of(options).map_err(reject)?;
         let (target, file) = match path {
             "" => return Err(reject("the path is missing".into())),
             ":memory:" => {
