@@ -243,7 +243,7 @@ fn transfers_of_a_payment_file() {
     for number in 1..=500 {
         let purpose = match number % 3 {
             0 => String::new(),
-            1 => format!("<RmtInf><Ustrd>Invoice {number}</Ustrd></RmtInf>"),
+            1 => format!("<RmtInf><Ustrd>Invoice</Ustrd><Ustrd>{number}</Ustrd></RmtInf>"),
             _ => format!("<RmtInf><Ustrd>Part &amp; {number}</Ustrd></RmtInf>"),
         };
         writeln!(

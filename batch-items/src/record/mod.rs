@@ -7,6 +7,7 @@ mod deserialize;
 mod expression;
 mod field;
 mod group_processor;
+mod lists;
 mod nested;
 mod processor;
 mod value;
@@ -24,6 +25,7 @@ pub(crate) use self::deserialize::{key_of, value_of};
 #[doc(hidden)]
 pub use self::expression::StoredTotal;
 pub(crate) use self::expression::{Condition, Expectation, Expression, Totals, expressions};
+pub(crate) use self::lists::with_lists;
 pub(crate) use self::nested::{BLANKS_FOLLOW, asks_for_text};
 pub(crate) use self::processor::{Distinct, Renamed};
 pub(crate) use self::value::{ExtendedNames, NUMBER, SCHEMA_INSTANCE};

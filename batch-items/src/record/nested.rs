@@ -7,6 +7,8 @@ use std::sync::LazyLock;
 use serde::de::{self, Deserialize, DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_json::value::RawValue;
 
+use super::lists::{Lists, twice};
+
 /// Precedes blanks that are the whole text of an XML element: `quick-xml` takes blanks alone for indentation. No XML contains this
 /// character.
 pub(crate) const BLANKS_FOLLOW: &str = "\u{ffff}blanks\u{ffff}";
@@ -177,6 +179,8 @@ impl<'de> Visitor<'de> for Nested<'_> {
 pub(super) struct Object<'j> {
     nested: Nested<'j>,
     names: HashSet<String>,
+    /// They are the last fields.
+    lists: Lists,
 }
 
 impl<'j> Object<'j> {
@@ -185,6 +189,7 @@ impl<'j> Object<'j> {
         Self {
             nested,
             names: HashSet::new(),
+            lists: Lists::default(),
         }
     }
 
@@ -194,19 +199,26 @@ impl<'j> Object<'j> {
         name: &str,
         fields: &mut A,
     ) -> Result<(), A::Error> {
-        if !self.names.insert(name.to_owned()) {
-            let cause = match name {
-                "$text" => "there is an element in its text".to_owned(),
-                _ => format!("two fields have the name `{name}`"),
-            };
-            return Err(de::Error::custom(cause));
+        let is_xml = is_xml::<A>();
+        if is_xml && Lists::has(name) {
+            return self.lists.add(name, fields);
         }
-        if self.names.len() > 1 {
+        if !self.names.insert(name.to_owned()) {
+            return Err(match name {
+                "$text" => de::Error::custom("there is an element in its text"),
+                _ => twice(name, is_xml),
+            });
+        }
+        self.name(name);
+        fields.next_value_seed(self.nested.inner())
+    }
+
+    fn name(&mut self, name: &str) {
+        if !self.nested.json.ends_with('{') {
             self.nested.json.push(',');
         }
         self.nested.push_text(name);
         self.nested.json.push(':');
-        fields.next_value_seed(self.nested.inner())
     }
 
     /// Returns the only name.
@@ -218,13 +230,18 @@ impl<'j> Object<'j> {
             .filter(|_| self.names.len() == 1)
     }
 
-    pub(super) fn is_empty(&self) -> bool {
-        self.names.is_empty()
-    }
-
-    pub(super) fn end(self) {
+    pub(super) fn end(mut self) {
+        for (name, json) in std::mem::take(&mut self.lists).into_json() {
+            self.name(&name);
+            self.nested.json.push_str(&json);
+        }
         self.nested.json.push('}');
     }
+}
+
+/// Returns whether a value comes from XML, or goes there.
+pub(super) fn is_xml<A>() -> bool {
+    std::any::type_name::<A>().contains("quick_xml")
 }
 
 /// The name of a field, or the key of a map.

@@ -11,7 +11,8 @@ use serde::ser::{self, Serialize, SerializeMap, Serializer};
 use serde_json::value::RawValue;
 
 use super::decimal;
-use super::nested::{AS_IT_IS, Hex, Name, Nested, Object};
+use super::lists::{Lists, twice};
+use super::nested::{AS_IT_IS, Hex, Name, Nested, Object, is_xml};
 
 /// An item without a Rust type: values by name, in the order of the input.
 ///
@@ -452,27 +453,23 @@ impl<'de> Visitor<'de> for ValueVisitor {
             }
             object.field(&name.0, &mut fields)?;
         }
-        let (is_empty, only) = (object.is_empty(), object.only().map(str::to_owned));
+        let only = object.only().map(str::to_owned);
         object.end();
         if !is_xml::<A>() {
             return Ok(Value::Json(json));
         }
         // The text of an XML element, or an element without a value.
         Ok(match only.as_deref() {
-            None if is_empty => Value::Null,
+            _ if json == "{}" => Value::Null,
             Some("@nil") if [r#"{"@nil":"true"}"#, r#"{"@nil":"1"}"#].contains(&json.as_str()) => Value::Null,
-            Some("$text") => {
-                let text = &json[r#"{"$text":"#.len()..json.len() - 1];
-                Value::Text(serde_json::from_str(text).map_err(de::Error::custom)?)
-            }
+            Some("$text") => match serde_json::from_str(&json[r#"{"$text":"#.len()..json.len() - 1]) {
+                Ok(text) => Value::Text(text),
+                // A list follows.
+                Err(_) => return Err(de::Error::custom("there is an element in its text")),
+            },
             _ => Value::Json(json),
         })
     }
-}
-
-/// Returns whether a value comes from XML, or goes there.
-fn is_xml<A>() -> bool {
-    std::any::type_name::<A>().contains("quick_xml")
 }
 
 /// Reads a value from its JSON.
@@ -532,7 +529,13 @@ impl<'de> Visitor<'de> for RecordVisitor {
             are_new: false,
         };
         let mut values = Vec::with_capacity(names.names.len());
+        let mut lists = Lists::default();
         while fields.next_key_seed(&mut names)?.is_some() {
+            if is_xml::<A>() && Lists::has(names.last()) {
+                lists.add(names.last(), &mut fields)?;
+                names.next -= 1;
+                continue;
+            }
             let value: Value = fields.next_value()?;
             // The reader of XML may have added this declaration.
             if value.as_str() == Some(SCHEMA_INSTANCE) && names.last().starts_with("@xmlns") && is_xml::<A>()
@@ -542,13 +545,17 @@ impl<'de> Visitor<'de> for RecordVisitor {
                 values.push(value);
             }
         }
+        for (name, json) in lists.into_json() {
+            (&mut names).visit_str::<A::Error>(&name)?;
+            values.push(Value::Json(json));
+        }
         let Names {
             mut names,
             next,
             are_new,
         } = names;
-        if are_new && let Some(name) = named_twice(&names) {
-            return Err(de::Error::custom(format!("two fields have the name `{name}`")));
+        if are_new && let Some(name) = named_twice(&names[..next.min(names.len())]) {
+            return Err(twice(name, is_xml::<A>()));
         }
         if names.len() > next {
             Arc::make_mut(&mut names).truncate(next);

@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::error::Error;
 use std::io;
+use std::sync::Arc;
 
 use batch_runtime::BatchArtifact;
 use encoding_rs::{Encoding, UTF_16BE, UTF_16LE};
@@ -19,7 +20,7 @@ use crate::error::{Origin, ReadError, RecordError};
 use crate::file::{
     Bytes, FileItemReader, Format, Items, OpenFile, Part, Place, Records, Source, decode, encode,
 };
-use crate::record::{Record, SCHEMA_INSTANCE};
+use crate::record::{Record, SCHEMA_INSTANCE, with_lists};
 use crate::rows::fields_of;
 
 /// Reads the elements of one name in XML files as items of type `T`. A file is not loaded into memory: an element is read when
@@ -30,6 +31,7 @@ use crate::rows::fields_of;
 /// | property | default | |
 /// |---|---|---|
 /// | `element` | required | the name of the elements that are items, at any depth; without a prefix, it is compared with the local name |
+/// | `lists` | none | in a [`Record`](crate::Record), the names of the elements that may occur several times: `Ustrd, TxDtls` |
 ///
 /// The fields of an item are found as [`quick_xml::de`] documents: a field `name` is an element or a list of elements, `@name` an
 /// attribute, `$text` the text. Prefixes of namespaces are ignored. The elements of a list may have others between them. An element without
@@ -39,8 +41,9 @@ use crate::rows::fields_of;
 /// A child or an attribute without a field in `T` is ignored. So if a name is misspelt, an `Option` is `None`: similar names are not
 /// searched, because that would cost time for each element. With `#[serde(deny_unknown_fields)]`, an unknown child is a [`RecordError`].
 ///
-/// In a [`Record`](crate::Record), elements in elements are an object of JSON. Two elements of one name at the same place, and text with
-/// elements in it, are a [`RecordError`].
+/// In a [`Record`](crate::Record), elements in elements are an object of JSON. Those that `lists` names are a list of JSON, at any depth and
+/// also if there is one of them, as the last fields. Two other elements of one name at the same place, and text with elements in it, are a
+/// [`RecordError`].
 ///
 /// An element that is not an item is a [`RecordError`]. A file is a [`ResourceError`](crate::ResourceError) if it ends too early, or if its
 /// start and end tags differ in number; outside of items, their names are not compared. So is a file with a document type declaration,
@@ -84,6 +87,9 @@ pub struct Xml {
     /// The name of the elements that are items, at any depth.
     #[batch_property(name = "element")]
     element: ElementName,
+    /// In a record, the names of the elements that may occur several times: `Ustrd, TxDtls`.
+    #[batch_property(name = "lists")]
+    lists: Vec<String>,
 }
 
 impl Format for Xml {
@@ -99,6 +105,7 @@ impl Format for Xml {
             start: input.place(record),
             input,
             element: encoded,
+            lists: self.lists.clone().into(),
             record,
             depth: file.resume_at.map_or(0, |place| place.depth),
             inner: Vec::new(),
@@ -120,6 +127,7 @@ pub struct Fragments {
     input: Bytes,
     /// The name, in the encoding of the file.
     element: Vec<u8>,
+    lists: Arc<[String]>,
     record: u64,
     /// The number of open elements around the next byte.
     depth: u32,
@@ -416,19 +424,33 @@ impl Records for Fragments {
 }
 
 impl<T: DeserializeOwned> Items<T> for Fragments {
+    fn check(&self) -> Result<(), ReadError> {
+        if self.lists.is_empty() || is_record::<T>() {
+            return Ok(());
+        }
+        let cause = "the property `lists` has an effect on records only; remove it, and give the item type a field `Vec`";
+        Err(self.source.fail(cause).into())
+    }
+
     fn item(&mut self) -> Result<T, ReadError> {
         let added = self.source.added(self.start.line, self.record, &self.text);
         self.check_inner::<T>()?;
         let text = with_nil(&self.text);
         // In a record, blanks are a value; the parser would drop them as indentation. Other types would show the mark.
-        let is_record = std::any::type_name::<T>() == std::any::type_name::<Record>();
-        let marked = is_record.then(|| marked_blanks(&text)).flatten();
+        let marked = is_record::<T>().then(|| marked_blanks(&text)).flatten();
         let text = marked.map_or(text, Cow::Owned);
-        match from_record(&mut Deserializer::from_str(&text), &added) {
-            Ok(item) => Ok(item),
-            Err(_) => from_text(&text, &added).map_err(|cause| self.bad(cause)),
-        }
+        let item = with_lists(&self.lists, || {
+            match from_record(&mut Deserializer::from_str(&text), &added) {
+                Ok(item) => Ok(item),
+                Err(_) => from_text(&text, &added),
+            }
+        });
+        item.map_err(|cause| self.bad(cause))
     }
+}
+
+fn is_record<T>() -> bool {
+    std::any::type_name::<T>() == std::any::type_name::<Record>()
 }
 
 /// Declares the prefix of `xsi:nil` in an element, which may be declared around it. Its fields with this attribute are `None`.

@@ -588,9 +588,13 @@ fn an_element_in_another_one_does_not_vanish() {
 type RecordsXml = XmlItemWriter<batch_items::Record>;
 
 fn node_records(node: &str) -> Stage {
+    node_records_with("", node)
+}
+
+fn node_records_with(properties: &str, node: &str) -> Stage {
     let stage = Stage::new(
-        "reader=\"XmlRecords\" processor=\"PassXmlRecord\" writer=\"recordJsonlWriter\"",
-        "resource=${dir}/in.xml\noutput=${dir}/out\nelement=node",
+        "reader=\"XmlRecords\" processor=\"PassXmlRecord\" writer=\"recordJsonlWriter\" commit-interval=\"2\"",
+        &format!("resource=${{dir}}/in.xml\noutput=${{dir}}/out\nelement=node\n{properties}"),
     );
     let namespace = "http://www.w3.org/2001/XMLSchema-instance";
     stage.write("in.xml", format!("<ns xmlns:xsi=\"{namespace}\">{node}</ns>"));
@@ -622,7 +626,11 @@ fn a_record_has_all_of_its_element_or_is_an_error() {
     for (node, expected) in [
         (
             "<node><ls><l>pen</l><l>ink</l></ls></node>",
-            "two fields have the name `l`",
+            "two fields have the name `l`; if it may occur several times, name it in `lists`",
+        ),
+        (
+            "<node><l>a</l><b/><l>a</l></node>",
+            "two fields have the name `l`; if",
         ),
         ("<node><p><l>a</l><l/></p></node>", "two fields have the name `l`"),
         (
@@ -634,6 +642,46 @@ fn a_record_has_all_of_its_element_or_is_an_error() {
         let message = node_records(node).fails();
         assert!(message.contains(expected), "{node}: {message}");
     }
+}
+
+/// An element that may occur several times is a list also where it occurs once, so its shape does not depend on the data.
+///
+/// Spec: ITEM-VALUE-02
+#[test]
+fn elements_that_may_repeat_are_lists() {
+    for (node, expected) in [
+        (
+            "<node><l>a</l><id>1</id><l k='v'>b</l></node><node><id>2</id><l>c</l></node><node><id>3</id></node><node><l/></node>",
+            "{\"id\":\"1\",\"l\":[{\"$text\":\"a\"},{\"@k\":\"v\",\"$text\":\"b\"}]}\n{\"id\":\"2\",\"l\":[{\"$text\":\"c\"}]}\n\
+             {\"id\":\"3\"}\n{\"l\":[{}]}\n",
+        ),
+        (
+            "<node><p><l>a</l><x>1</x><l><m>2</m></l><m/><l/></p></node><node><p><l>b</l></p></node><node><p>t</p></node>",
+            "{\"p\":{\"x\":{\"$text\":\"1\"},\"l\":[{\"$text\":\"a\"},{\"m\":[{\"$text\":\"2\"}]},{}],\"m\":[{}]}}\n\
+             {\"p\":{\"l\":[{\"$text\":\"b\"}]}}\n{\"p\":\"t\"}\n",
+        ),
+        (
+            "<node><l>a</l><l>b</l><y>1</y></node><node><y>2</y><l>c</l><z>3</z></node><node><z>4</z><y>5</y></node>",
+            "{\"y\":\"1\",\"l\":[{\"$text\":\"a\"},{\"$text\":\"b\"}]}\n{\"y\":\"2\",\"z\":\"3\",\"l\":[{\"$text\":\"c\"}]}\n\
+             {\"z\":\"4\",\"y\":\"5\"}\n",
+        ),
+    ] {
+        let stage = node_records_with("lists=l, m", node);
+        stage.completes();
+        assert_eq!(stage.read("out"), expected, "{node}");
+    }
+    for (node, expected) in [
+        (
+            "<node><p>text <l>a</l></p></node>",
+            "there is an element in its text",
+        ),
+        ("<node><l>a</l><x/><x/></node>", "two fields have the name `x`"),
+    ] {
+        let message = node_records_with("lists=l", node).fails();
+        assert!(message.contains(expected), "{node}: {message}");
+    }
+    let long = format!("<node><p>{}</p></node>", "<l/>".repeat(100_000));
+    node_records_with("lists=l", &long).completes();
 }
 
 /// Spec: ITEM-VALUE-01
