@@ -35,6 +35,7 @@
 //! | totals and trailers | of each reader, see [`ExpectingItemReader`](compose::ExpectingItemReader) |
 //! | processors | [`recordProcessor`](record::RecordProcessor), which maps, filters and computes; [`recordLookupProcessor`](registered::RecordLookupProcessor), which adds fields of other rows |
 //! | listener | [`recordRejects`](RejectListener), which writes skipped items to a file |
+//! | decider | [`expressionDecider`](record::ExpressionDecider) |
 //! | partitions | [`filePartitions`](FilePartitions), [`keyRangePartitions`](KeyRangePartitions) |
 //! | columnar files and sheets | in the crate `batch-columnar`: `parquetRecordReader`, `arrowRecordReader`, `xlsxRecordReader`, `recordParquetWriter`, `recordXlsxWriter` |
 //! | queues | in the crates `batch-kafka` and `batch-nats`: `kafkaRecordReader`, `recordKafkaWriter`, `kafkaPartitions`, `natsRecordReader`, `recordNatsWriter` |

@@ -1,6 +1,7 @@
 //! Items without Rust types, and the artifacts that are registered for them.
 
 mod constants;
+mod decider;
 #[doc(hidden)]
 pub mod decimal;
 mod deserialize;
@@ -12,6 +13,7 @@ mod nested;
 mod processor;
 mod value;
 
+pub use self::decider::ExpressionDecider;
 pub use self::field::MappingError;
 pub use self::group_processor::RecordGroupProcessor;
 pub use self::processor::RecordProcessor;

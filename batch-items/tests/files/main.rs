@@ -5,6 +5,7 @@ mod bad_input;
 mod characters;
 mod compose;
 mod databases;
+mod decisions;
 mod delimited;
 mod destinations;
 mod dirty;

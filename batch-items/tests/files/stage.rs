@@ -55,7 +55,6 @@ impl Stage {
     }
 
     fn with_steps(first: &str, listeners: &str, chunk: &str, properties: &str, children: &str) -> Self {
-        let folder = tempfile::tempdir().unwrap();
         let properties: String = properties
             .lines()
             .filter_map(|line| line.trim().split_once('='))
@@ -74,13 +73,19 @@ impl Stage {
         let xml = format!(
             "<job id=\"job\">{first}<step id=\"copy\">{listeners}<chunk {chunk}><properties>\n{properties}</properties>\n{children}</chunk></step></job>"
         );
+        Self::of_job(&xml, !first.is_empty())
+    }
+
+    /// Creates a stage with a job. The repository is in memory, or a file.
+    pub(crate) fn of_job(xml: &str, has_file: bool) -> Self {
+        let folder = tempfile::tempdir().unwrap();
         fs::create_dir(folder.path().join("jobs")).unwrap();
         fs::write(folder.path().join("jobs/job.xml"), xml).unwrap();
         let runtime = BatchRuntime::builder()
             .job_path(folder.path().join("jobs").display().to_string())
-            .repository(match first {
-                "" => "sqlite://:memory:".to_owned(),
-                _ => format!(
+            .repository(match has_file {
+                false => "sqlite://:memory:".to_owned(),
+                true => format!(
                     "sqlite://{}?synchronous=normal",
                     folder.path().join("batch.db").display()
                 ),

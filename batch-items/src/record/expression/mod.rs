@@ -42,6 +42,22 @@ impl Expression {
         scope.evaluate(&self.term).map(term::Operand::into_value)
     }
 
+    /// Parses an expression, and returns its fields, too.
+    pub(crate) fn with_fields(source: &str) -> Result<(Self, Vec<String>), String> {
+        let mut parser = Parser::with_totals(source)?;
+        let term = parser.expression()?;
+        parser.end()?;
+        let (totals, fields) = parser.into_totals();
+        if let Some(total) = totals.first() {
+            return Err(format!(
+                "there are no records here for the total `{}`",
+                total.name
+            ));
+        }
+        let source = source.to_owned();
+        Ok((Self { source, term }, fields))
+    }
+
     /// Returns the expression of a field.
     pub(crate) fn field(name: &str) -> Self {
         let kind = term::Kind::Field(Field::new(name.to_owned(), false));
