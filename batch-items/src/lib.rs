@@ -46,7 +46,7 @@
 //! | | |
 //! |---|---|
 //! | readers | `csvRecordGroupReader`, `fixedWidthRecordGroupReader`, and so on: `Group` in the names above |
-//! | processor | [`recordGroupProcessor`](record::RecordGroupProcessor), which also copies fields of the header |
+//! | processors | [`recordGroupProcessor`](record::RecordGroupProcessor), which also copies fields of the header; [`recordAggregateProcessor`](record::RecordAggregateProcessor), which makes one record of totals |
 //! | listener | [`recordGroupRejects`](RecordGroupRejectListener) |
 //! | writers | `recordGroupTableWriter`, `recordGroupCsvWriter`, `recordGroupJsonlWriter`, which write the records |
 //!

@@ -20,8 +20,8 @@ use crate::record::{Condition, Expectation, Record, StoredTotal, Totals};
 ///
 /// It has the properties of the inner reader, without a prefix.
 ///
-/// Totals are `count()`, `count(condition)`, `sum(number)`, `every(condition)`, and `skipped()`, the number of records that were skipped because
-/// they cannot be read. Other fields are the fields of the trailer. Each trailer is compared with the records since the trailer before it, so each of
+/// Totals are `count()`, `count(condition)`, `sum(number)`, `every(condition)`, `min(value)`, `max(value)`, and `skipped()`, the number of records
+/// that were skipped because they cannot be read. Other fields are the fields of the trailer. Each trailer is compared with the records since the trailer before it, so each of
 /// several files may have one. Without `trailer`, all records are compared when they are read.
 ///
 /// If `expect` does not hold, or a file does not end with a trailer, the step fails, regardless of its skip rules. Its files do not get their

@@ -64,6 +64,18 @@ impl MappingError {
         ))
     }
 
+    /// Creates the error of a field that the records of a group do not share.
+    #[cold]
+    pub(super) fn differs(name: &str, first: &Record, other: &Record) -> Self {
+        let shown = |record: &Record| record.get(name).map_or("nothing".to_owned(), Value::shown);
+        Self(format!(
+            "field `{name}` is {} and {} in one group{}; use a total, such as `max({name})`, or add it to the key of the group",
+            shown(first),
+            shown(other),
+            place(first, name)
+        ))
+    }
+
     /// Creates the error of a record, which is named by its first field.
     pub(super) fn of_record(record: &Record, cause: String) -> Self {
         Self(cause + &place(record, ""))

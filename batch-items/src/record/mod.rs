@@ -1,5 +1,6 @@
 //! Items without Rust types, and the artifacts that are registered for them.
 
+mod aggregate;
 mod constants;
 mod decider;
 #[doc(hidden)]
@@ -13,6 +14,7 @@ mod nested;
 mod processor;
 mod value;
 
+pub use self::aggregate::RecordAggregateProcessor;
 pub use self::decider::ExpressionDecider;
 pub use self::field::MappingError;
 pub use self::group_processor::RecordGroupProcessor;

@@ -105,6 +105,10 @@ impl Distinct<Renamed> {
         self.0.is_empty()
     }
 
+    pub(super) fn iter(&self) -> impl Iterator<Item = &Renamed> {
+        self.0.iter()
+    }
+
     pub(crate) fn names(&self) -> impl Iterator<Item = &str> {
         self.0.iter().map(|field| field.name.as_str())
     }

@@ -1,6 +1,7 @@
 //! Readers and writers of files, in jobs as users run them.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may panic")]
 
+mod aggregates;
 mod bad_input;
 mod characters;
 mod compose;

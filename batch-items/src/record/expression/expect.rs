@@ -1,4 +1,4 @@
-//! Expectations: conditions on totals of records, such as `count() = records and sum(amount) = total`.
+//! Totals of records: expectations, such as `count() = records and sum(amount) = total`, and aggregates, such as `total=sum(amount)`.
 
 use std::str::FromStr;
 
@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::number::Number;
 use super::parse::Parser;
-use super::term::{Scope, Term, Total, TotalKind, Type};
+use super::term::{GREATER, LESS, Operand, Scope, Side, Term, Total, TotalKind, Type};
 use crate::record::field::MappingError;
 use crate::record::value::{Record, Value};
 
@@ -36,39 +36,154 @@ pub(crate) struct Totals {
     next: Vec<TotalValue>,
 }
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 enum TotalValue {
     Count(u64),
     Sum(Number),
     Every(bool),
+    /// The least or greatest value so far.
+    Extreme(Value),
 }
 
 impl TotalValue {
-    fn value(self) -> Value {
+    /// Returns the total of no records.
+    fn new(kind: TotalKind) -> Self {
+        match kind {
+            TotalKind::Count | TotalKind::Skipped => Self::Count(0),
+            TotalKind::Sum => Self::Sum(Number::integer(0)),
+            TotalKind::Every => Self::Every(true),
+            TotalKind::Min | TotalKind::Max => Self::Extreme(Value::Null),
+        }
+    }
+
+    fn value(&self) -> Value {
         match self {
             Self::Count(count) => {
-                i64::try_from(count).map_or_else(|_| Value::Decimal(count.to_string()), Value::Int)
+                i64::try_from(*count).map_or_else(|_| Value::Decimal(count.to_string()), Value::Int)
             }
             Self::Sum(sum) => sum
                 .as_i64()
                 .map_or_else(|| Value::Decimal(sum.to_text()), Value::Int),
-            Self::Every(holds) => Value::Bool(holds),
+            Self::Every(holds) => Value::Bool(*holds),
+            Self::Extreme(value) => value.clone(),
         }
+    }
+
+    /// Returns the text for a checkpoint. That of an extreme is JSON: a text may look like a number.
+    fn stored(&self) -> String {
+        match self {
+            Self::Extreme(value) => serde_json::to_string(value).unwrap_or_default(),
+            other => other.value().to_string(),
+        }
+    }
+
+    fn resumed(&self, text: &str) -> Option<Self> {
+        Some(match self {
+            Self::Count(_) => Self::Count(text.parse().ok()?),
+            Self::Sum(_) => Self::Sum(Number::parse(text)?),
+            Self::Every(_) => Self::Every(text.parse().ok()?),
+            Self::Extreme(_) => Self::Extreme(serde_json::from_str(text).ok()?),
+        })
+    }
+}
+
+/// Expressions with totals of the records of a group: `total=sum(cents), rows=count()`.
+#[derive(Debug)]
+pub(crate) struct Aggregates {
+    source: String,
+    values: Vec<(String, Term)>,
+    totals: Vec<Total>,
+    /// The fields outside of totals.
+    fields: Vec<String>,
+}
+
+impl Aggregates {
+    /// Returns the fields outside of totals, which all records of a group share.
+    pub(crate) fn fields(&self) -> impl Iterator<Item = &str> {
+        self.fields.iter().map(String::as_str)
+    }
+
+    /// Adds the values for a group to the result.
+    ///
+    /// # Errors
+    /// If a total or an expression has no value.
+    pub(crate) fn add_to(&self, result: &mut Record, group: &[Record]) -> Result<(), MappingError> {
+        let mut totals = Totals::of(&self.totals);
+        for record in group {
+            totals.add(&self.totals, record, &self.source)?;
+        }
+        let first = group.first().cloned().unwrap_or_default();
+        let (record, source) = (&totals.with_fields_of(&self.totals, first), self.source.as_str());
+        for (name, term) in &self.values {
+            if result.get(name).is_some() {
+                return Err(MappingError::new(format!(
+                    "two fields of the result have the name `{name}`"
+                )));
+            }
+            let value = (Scope { record, source }).evaluate(term)?;
+            result.set(name, value.into_value());
+        }
+        Ok(())
+    }
+}
+
+impl FromStr for Aggregates {
+    type Err = String;
+
+    fn from_str(source: &str) -> Result<Self, String> {
+        let mut parser = Parser::with_totals(source)?;
+        let values = parser.list(|parser| Ok((parser.assigned()?, parser.expression()?)))?;
+        let (totals, fields) = parser.into_totals();
+        if let Some(total) = totals
+            .iter()
+            .find(|total| matches!(total.kind, TotalKind::Skipped))
+        {
+            return Err(format!(
+                "`{}` is a total of an input, and not of a group",
+                total.name
+            ));
+        }
+        let source = source.to_owned();
+        Ok(Self {
+            source,
+            values,
+            totals,
+            fields,
+        })
+    }
+}
+
+impl Totals {
+    fn of(totals: &[Total]) -> Self {
+        Self {
+            values: totals.iter().map(|total| TotalValue::new(total.kind)).collect(),
+            next: Vec::new(),
+        }
+    }
+
+    /// Adds a record. If it has no value for a total, none of them has it.
+    fn add(&mut self, totals: &[Total], record: &Record, source: &str) -> Result<(), MappingError> {
+        self.next.clone_from(&self.values);
+        for (total, value) in totals.iter().zip(&mut self.next) {
+            add(total, value, Scope { record, source })?;
+        }
+        std::mem::swap(&mut self.values, &mut self.next);
+        Ok(())
+    }
+
+    /// Returns the fields of a record, and the totals as fields.
+    fn with_fields_of(&self, totals: &[Total], mut record: Record) -> Record {
+        for (total, value) in totals.iter().zip(&self.values) {
+            record.set(&total.name, value.value());
+        }
+        record
     }
 }
 
 impl Expectation {
     /// Returns the totals of no records.
     pub(crate) fn totals(&self) -> Totals {
-        let values = self.totals.iter().map(|total| match total.kind {
-            TotalKind::Count | TotalKind::Skipped => TotalValue::Count(0),
-            TotalKind::Sum => TotalValue::Sum(Number::integer(0)),
-            TotalKind::Every => TotalValue::Every(true),
-        });
-        Totals {
-            values: values.collect(),
-            next: Vec::new(),
-        }
+        Totals::of(&self.totals)
     }
 
     /// Returns the totals of a checkpoint; `None` if it is of another expectation.
@@ -79,11 +194,7 @@ impl Expectation {
             return None;
         }
         for (value, stored) in totals.values.iter_mut().zip(stored) {
-            *value = match value {
-                TotalValue::Count(_) => TotalValue::Count(stored.value.parse().ok()?),
-                TotalValue::Sum(_) => TotalValue::Sum(Number::parse(&stored.value)?),
-                TotalValue::Every(_) => TotalValue::Every(stored.value.parse().ok()?),
-            };
+            *value = value.resumed(&stored.value)?;
         }
         Some(totals)
     }
@@ -93,7 +204,7 @@ impl Expectation {
         let named = self.totals.iter().zip(&totals.values);
         let stored = named.map(|(total, value)| StoredTotal {
             name: total.name.clone(),
-            value: value.value().to_string(),
+            value: value.stored(),
         });
         stored.collect()
     }
@@ -103,19 +214,7 @@ impl Expectation {
     /// # Errors
     /// If a total has no value for the record. None of them has the record then.
     pub(crate) fn add(&self, totals: &mut Totals, record: &Record) -> Result<(), MappingError> {
-        totals.next.clone_from(&totals.values);
-        for (total, value) in self.totals.iter().zip(&mut totals.next) {
-            add(
-                total,
-                value,
-                Scope {
-                    record,
-                    source: &self.source,
-                },
-            )?;
-        }
-        std::mem::swap(&mut totals.values, &mut totals.next);
-        Ok(())
+        totals.add(&self.totals, record, &self.source)
     }
 
     /// Counts a record that is skipped because it cannot be read.
@@ -137,10 +236,7 @@ impl Expectation {
     /// # Errors
     /// If the condition does not hold, with the values, or has no value.
     pub(crate) fn check(&self, totals: &Totals, trailer: &Record) -> Result<(), String> {
-        let mut all = trailer.clone();
-        for (total, value) in self.totals.iter().zip(&totals.values) {
-            all.set(&total.name, value.value());
-        }
+        let all = totals.with_fields_of(&self.totals, trailer.clone());
         let (record, source) = (&all, self.source.as_str());
         if (Scope { record, source })
             .condition(&self.condition)
@@ -166,10 +262,28 @@ fn add<'r>(total: &'r Total, value: &mut TotalValue, scope: Scope<'r>) -> Result
                 next.ok_or_else(|| MappingError::new(format!("`{}` has more than 38 digits", total.name)))?;
         }
         (TotalValue::Every(holds), Some(term)) => *holds &= scope.condition(term)?,
+        (TotalValue::Extreme(extreme), Some(term)) => {
+            let next = scope.side(term)?;
+            let so_far = Side {
+                term,
+                value: Operand::Stored(extreme),
+            };
+            let is_first = so_far.value.is_null();
+            // A comparison of null with itself is an error.
+            let other = if is_first { &next } else { &so_far };
+            let wanted = if matches!(total.kind, TotalKind::Min) {
+                LESS
+            } else {
+                GREATER
+            };
+            if scope.compare(wanted, &next, other)? || is_first {
+                *extreme = next.value.into_value();
+            }
+        }
         (TotalValue::Count(count), Some(term)) => *count += u64::from(scope.condition(term)?),
         (TotalValue::Count(count), None) if matches!(total.kind, TotalKind::Count) => *count += 1,
         // `skipped()` has no records; the parser rejects the others without an argument.
-        (TotalValue::Count(_) | TotalValue::Sum(_) | TotalValue::Every(_), None) => {}
+        (_, None) => {}
     }
     Ok(())
 }

@@ -16,7 +16,7 @@ mod token;
 use std::str::FromStr;
 
 pub use self::expect::StoredTotal;
-pub(crate) use self::expect::{Expectation, Totals};
+pub(crate) use self::expect::{Aggregates, Expectation, Totals};
 use self::parse::Parser;
 use self::term::{Scope, Term, Type};
 use super::field::{Field, MappingError};

@@ -1,7 +1,5 @@
 //! The parser of expressions.
 
-use std::cmp::Ordering;
-
 use batch_runtime::xml::suggest::did_you_mean;
 use regex::{Regex, RegexBuilder};
 
@@ -9,7 +7,8 @@ use super::functions::FUNCTIONS;
 use super::json_value;
 use super::number::Number;
 use super::term::{
-    AT_LEAST, AT_MOST, Arithmetic, Comparison, EQUAL, Function, Kind, Term, Total, TotalKind, Type, UNEQUAL,
+    AT_LEAST, AT_MOST, Arithmetic, Comparison, EQUAL, Function, GREATER, Kind, LESS, Term, Total, TotalKind,
+    Type, UNEQUAL,
 };
 use super::token::{Token, TokenKind, place, tokens};
 use crate::formats;
@@ -32,8 +31,8 @@ const COMPARISONS: [(&str, Comparison); 7] = [
     ("<>", UNEQUAL),
     ("!=", UNEQUAL),
     ("=", EQUAL),
-    ("<", &[Ordering::Less]),
-    (">", &[Ordering::Greater]),
+    ("<", LESS),
+    (">", GREATER),
 ];
 
 const PATTERNS: [(&str, bool, bool); 4] = [
@@ -414,7 +413,7 @@ impl<'s> Parser<'s> {
         // A total of totals has no meaning.
         let Some((mut totals, fields)) = self.totals.take() else {
             let cause = format!(
-                "`{name}` is a total, which only the property `expect` has, and not inside of another total,"
+                "`{name}` is a total, which only `expect` and the aggregates of groups have, and not inside of another total,"
             );
             return Err(self.wrong(start, &cause));
         };
@@ -423,7 +422,9 @@ impl<'s> Parser<'s> {
             true => None,
             false => {
                 let argument = self.expression()?;
-                self.needs(&argument, kind.takes())?;
+                if let Some(expected) = kind.takes() {
+                    self.needs(&argument, expected)?;
+                }
                 self.closes()?;
                 Some(argument)
             }
@@ -621,10 +622,11 @@ impl<'s> Parser<'s> {
         };
         let (totals, _) = self.totals.as_ref()?;
         let total = totals.iter().find(|total| total.name == field.name)?;
-        Some(match total.kind {
-            TotalKind::Every => Type::Condition,
-            TotalKind::Count | TotalKind::Sum | TotalKind::Skipped => Type::Number,
-        })
+        match total.kind {
+            TotalKind::Every => Some(Type::Condition),
+            TotalKind::Count | TotalKind::Sum | TotalKind::Skipped => Some(Type::Number),
+            TotalKind::Min | TotalKind::Max => None,
+        }
     }
 
     fn comparable(&self, one: &Term, other: &Term) -> Parsed<()> {

@@ -87,6 +87,8 @@ pub(super) type Comparison = &'static [Ordering];
 
 pub(super) const EQUAL: Comparison = &[Ordering::Equal];
 pub(super) const UNEQUAL: Comparison = &[Ordering::Less, Ordering::Greater];
+pub(super) const LESS: Comparison = &[Ordering::Less];
+pub(super) const GREATER: Comparison = &[Ordering::Greater];
 pub(super) const AT_LEAST: Comparison = &[Ordering::Greater, Ordering::Equal];
 pub(super) const AT_MOST: Comparison = &[Ordering::Less, Ordering::Equal];
 
@@ -146,6 +148,10 @@ pub(super) enum TotalKind {
     Sum,
     /// Whether all records meet a condition.
     Every,
+    /// The least value.
+    Min,
+    /// The greatest value.
+    Max,
     /// The number of records that were skipped because they cannot be read.
     Skipped,
 }
@@ -157,6 +163,8 @@ impl TotalKind {
             "count" => Self::Count,
             "sum" => Self::Sum,
             "every" => Self::Every,
+            "min" => Self::Min,
+            "max" => Self::Max,
             "skipped" => Self::Skipped,
             _ => return None,
         })
@@ -167,16 +175,19 @@ impl TotalKind {
         match (self, has_argument) {
             (Self::Sum, false) => Some("expected a number in `sum(amount)`"),
             (Self::Every, false) => Some("expected a condition in `every(amount > 0)`"),
+            (Self::Min, false) => Some("expected a value in `min(day)`"),
+            (Self::Max, false) => Some("expected a value in `max(day)`"),
             (Self::Skipped, true) => Some("`skipped()` takes no argument"),
             _ => None,
         }
     }
 
-    /// Returns the type of the argument.
-    pub(super) fn takes(self) -> Type {
+    /// Returns the type of the argument; `None` for any.
+    pub(super) fn takes(self) -> Option<Type> {
         match self {
-            Self::Sum => Type::Number,
-            Self::Count | Self::Every | Self::Skipped => Type::Condition,
+            Self::Sum => Some(Type::Number),
+            Self::Count | Self::Every | Self::Skipped => Some(Type::Condition),
+            Self::Min | Self::Max => None,
         }
     }
 }

@@ -1,0 +1,63 @@
+//! Groups of records, each as one record with its totals.
+
+use batch_runtime::prelude::*;
+
+use super::expression::Aggregates;
+use super::field::MappingError;
+use super::processor::{Distinct, Renamed};
+use super::value::Record;
+
+/// Makes one record of each group; registered as `recordAggregateProcessor`.
+///
+/// | property | default | |
+/// |---|---|---|
+/// | `fields` | none | fields that all records of a group share, such as its key, separated by commas; `customer=name` renames |
+/// | `set` | required | computed fields with totals, separated by commas: `total=sum(cents), rows=count(), last=max(day)` |
+///
+/// The totals are `count()`, `count(condition)`, `sum(number)`, `every(condition)`, `min(value)` and `max(value)`. A field outside of a total
+/// must have one value in the group, else the group is a [`MappingError`].
+///
+/// A group ends where its key changes, so the input has to be in the order of the key: a key that comes again would be another group. Let
+/// the table of the results have a unique key, which rejects that.
+///
+/// ```xml
+/// <chunk reader="csvRecordGroupReader" processor="recordAggregateProcessor" writer="recordTableWriter">
+///   <properties>
+///     <property name="resource" value="in/bookings.csv"/>
+///     <property name="group" value="key account"/>
+///     <property name="fields" value="account"/>
+///     <property name="set" value="balance=sum(cents), bookings=count()"/>
+///     <property name="table" value="balance"/>
+///   </properties>
+/// </chunk>
+/// ```
+#[derive(BatchArtifact)]
+pub struct RecordAggregateProcessor {
+    #[batch_property(name = "fields", value = "")]
+    fields: Distinct<Renamed>,
+    #[batch_property(name = "set")]
+    set: Aggregates,
+}
+
+#[item_processor("recordAggregateProcessor")]
+impl RecordAggregateProcessor {
+    /// Returns the record of a group; `None` for an empty group.
+    #[process_item]
+    pub fn process(&mut self, group: Vec<Record>) -> Result<Option<Record>, BatchError> {
+        let Some(first) = group.first() else {
+            return Ok(None);
+        };
+        let mut result = Record::new();
+        for Renamed { name, from } in self.fields.iter() {
+            result.set(name, from.of(first)?.clone());
+        }
+        let of_group = self.fields.iter().map(|field| field.from.name.as_str());
+        for name in of_group.chain(self.set.fields()) {
+            if let Some(other) = group.iter().find(|record| record.get(name) != first.get(name)) {
+                return Err(MappingError::differs(name, first, other).into());
+            }
+        }
+        self.set.add_to(&mut result, &group)?;
+        Ok(Some(result))
+    }
+}
