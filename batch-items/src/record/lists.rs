@@ -3,9 +3,7 @@
 use std::cell::RefCell;
 use std::sync::Arc;
 
-use serde::de::{self, MapAccess};
-
-use super::nested::Nested;
+use serde::de;
 
 thread_local! {
     /// The names of the elements that are lists, while an element of XML is read.
@@ -26,36 +24,9 @@ pub(crate) fn with_lists<T>(names: &Arc<[String]>, read: impl FnOnce() -> T) -> 
     read()
 }
 
-/// The lists of an object: the name of each, and its elements as JSON, separated by commas.
-#[derive(Default)]
-pub(super) struct Lists(Vec<(String, String)>);
-
-impl Lists {
-    /// Returns whether an element is one of a list.
-    pub(super) fn has(name: &str) -> bool {
-        NAMES.with_borrow(|names| names.iter().any(|list| list == name))
-    }
-
-    /// Adds the next element of a list.
-    pub(super) fn add<'de, A: MapAccess<'de>>(&mut self, name: &str, fields: &mut A) -> Result<(), A::Error> {
-        let at = self.0.iter().position(|(list, _)| list == name);
-        let at = at.unwrap_or_else(|| {
-            self.0.push((name.to_owned(), String::new()));
-            self.0.len() - 1
-        });
-        let elements = &mut self.0[at].1;
-        if !elements.is_empty() {
-            elements.push(',');
-        }
-        fields.next_value_seed(Nested::new(elements))
-    }
-
-    /// Returns the name and the JSON of each list.
-    pub(super) fn into_json(self) -> impl Iterator<Item = (String, String)> {
-        self.0
-            .into_iter()
-            .map(|(name, elements)| (name, format!("[{elements}]")))
-    }
+/// Returns whether an element is one of a list.
+pub(super) fn is_list(name: &str) -> bool {
+    NAMES.with_borrow(|names| names.iter().any(|list| list == name))
 }
 
 /// Returns the error of a name that occurs twice.

@@ -7,7 +7,7 @@ use std::sync::LazyLock;
 use serde::de::{self, Deserialize, DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_json::value::RawValue;
 
-use super::lists::{Lists, twice};
+use super::lists::{is_list, twice};
 
 /// Precedes blanks that are the whole text of an XML element: `quick-xml` takes blanks alone for indentation. No XML contains this
 /// character.
@@ -200,7 +200,7 @@ impl<'j> Object<'j> {
         fields: &mut A,
     ) -> Result<(), A::Error> {
         let is_xml = is_xml::<A>();
-        if is_xml && Lists::has(name) {
+        if is_xml && is_list(name) {
             return self.lists.add(name, fields);
         }
         if !self.names.insert(name.to_owned()) {
@@ -236,6 +236,33 @@ impl<'j> Object<'j> {
             self.nested.json.push_str(&json);
         }
         self.nested.json.push('}');
+    }
+}
+
+/// The lists of an object: the name of each, and its elements as JSON, separated by commas.
+#[derive(Default)]
+pub(super) struct Lists(Vec<(String, String)>);
+
+impl Lists {
+    /// Adds the next element of a list.
+    pub(super) fn add<'de, A: MapAccess<'de>>(&mut self, name: &str, fields: &mut A) -> Result<(), A::Error> {
+        let at = self.0.iter().position(|(list, _)| list == name);
+        let at = at.unwrap_or_else(|| {
+            self.0.push((name.to_owned(), String::new()));
+            self.0.len() - 1
+        });
+        let elements = &mut self.0[at].1;
+        if !elements.is_empty() {
+            elements.push(',');
+        }
+        fields.next_value_seed(Nested::new(elements))
+    }
+
+    /// Returns the name and the JSON of each list.
+    pub(super) fn into_json(self) -> impl Iterator<Item = (String, String)> {
+        self.0
+            .into_iter()
+            .map(|(name, elements)| (name, format!("[{elements}]")))
     }
 }
 

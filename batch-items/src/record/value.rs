@@ -11,8 +11,8 @@ use serde::ser::{self, Serialize, SerializeMap, Serializer};
 use serde_json::value::RawValue;
 
 use super::decimal;
-use super::lists::{Lists, twice};
-use super::nested::{AS_IT_IS, Hex, Name, Nested, Object, is_xml};
+use super::lists::{is_list, twice};
+use super::nested::{AS_IT_IS, Hex, Lists, Name, Nested, Object, is_xml};
 
 /// An item without a Rust type: values by name, in the order of the input.
 ///
@@ -531,7 +531,7 @@ impl<'de> Visitor<'de> for RecordVisitor {
         let mut values = Vec::with_capacity(names.names.len());
         let mut lists = Lists::default();
         while fields.next_key_seed(&mut names)?.is_some() {
-            if is_xml::<A>() && Lists::has(names.last()) {
+            if is_xml::<A>() && is_list(names.last()) {
                 lists.add(names.last(), &mut fields)?;
                 names.next -= 1;
                 continue;
