@@ -47,7 +47,7 @@
 //! |---|---|
 //! | readers | `csvRecordGroupReader`, `fixedWidthRecordGroupReader`, and so on: `Group` in the names above |
 //! | processors | [`recordGroupProcessor`](record::RecordGroupProcessor), which also copies fields of the header; [`recordAggregateProcessor`](record::RecordAggregateProcessor), which makes one record of totals |
-//! | listener | [`recordGroupRejects`](RecordGroupRejectListener) |
+//! | listeners | [`recordGroupRejects`](RecordGroupRejectListener); with `recordAggregateProcessor`, [`recordAggregateRejects`](registered::RecordAggregateRejectListener) |
 //! | writers | `recordGroupTableWriter`, `recordGroupCsvWriter`, `recordGroupJsonlWriter`, which write the records |
 //!
 //! # Restart

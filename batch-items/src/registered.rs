@@ -5,6 +5,7 @@ use batch_runtime::prelude::*;
 use crate::compose::{ExpectingItemReader, RecordGroups};
 pub use crate::lookup::RecordLookupProcessor;
 use crate::record::Record;
+pub use crate::rejects::RecordAggregateRejectListener;
 use crate::{
     DelimitedItemReader, DelimitedItemWriter, FixedWidthItemReader, FixedWidthItemWriter,
     FlatteningItemWriter, GroupingItemReader, JsonArrayItemReader, JsonArrayItemWriter, JsonLinesItemReader,

@@ -243,6 +243,7 @@ fn transfers_of_a_payment_file() {
     for number in 1..=500 {
         let purpose = match number % 3 {
             0 => String::new(),
+            _ if number == 7 => "<RmtInf><Strd/></RmtInf>".to_owned(),
             1 => format!("<RmtInf><Ustrd>Invoice</Ustrd><Ustrd>{number}</Ustrd></RmtInf>"),
             _ => format!("<RmtInf><Ustrd>Part &amp; {number}</Ustrd></RmtInf>"),
         };
@@ -254,6 +255,7 @@ fn transfers_of_a_payment_file() {
         )
         .unwrap();
         let purpose = match number % 3 {
+            _ if number == 7 => "-".to_owned(),
             0 => "-".to_owned(),
             1 => format!("Invoice {number}"),
             _ => format!("Part & {number}"),

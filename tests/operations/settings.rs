@@ -300,7 +300,7 @@ fn every_command_rejects_invalid_values() {
         (
             "BATCH_REPOSITORY",
             "sqlite://a.db?synchronous=off",
-            "unsupported repository `sqlite://a.db?synchronous=off`: unknown value `off` of `synchronous`",
+            "unsupported repository `sqlite://a.db?synchronous=off`: invalid value `off` of `synchronous`",
         ),
         ("BATCH_JOB_PATH", "", "invalid value ``: expected directories"),
         (

@@ -104,6 +104,8 @@ impl fmt::Display for ExpectationFailed {
 
 impl std::error::Error for ExpectationFailed {}
 
+const FETCH: &str = "fetch it again and restart the job";
+
 const TOTALS_CHANGED: &str = "`expect` has other totals, or `trailer` is another condition, than before the restart; restore it, or run `abandon` for this \
     execution and `start` the job again";
 
@@ -262,7 +264,7 @@ impl<R: ReadItems<Item = Record>> ExpectingItemReader<R> {
         let before = std::mem::replace(&mut self.since_trailer.resource, origin.resource.to_owned());
         match self.since_trailer.has_records && !before.is_empty() {
             true => Err(ExpectationFailed::of(format!(
-                "`{before}` ends with records that have no trailer, so it may be incomplete"
+                "`{before}` ends with records that have no trailer, so it may be incomplete; {FETCH}"
             ))),
             false => Ok(()),
         }
@@ -272,7 +274,7 @@ impl<R: ReadItems<Item = Record>> ExpectingItemReader<R> {
     fn check_empty_file(&self) -> Result<(), BatchError> {
         match self.reader.file_without_records() {
             Some(file) if !self.trailer.is_empty() => Err(ExpectationFailed::of(format!(
-                "`{file}` has no trailer, so it may be incomplete"
+                "`{file}` has no records, so it lacks its trailer and may be incomplete; {FETCH}"
             ))),
             _ => Ok(()),
         }
@@ -341,7 +343,7 @@ impl<R: ReadItems<Item = Record>> ExpectingItemReader<R> {
             (false, false, false) => "the input has no trailer, so it may be incomplete",
             (false, true, _) => "the input ends with records that have no trailer, so it may be incomplete",
         };
-        Err(ExpectationFailed::of(cause.to_owned()))
+        Err(ExpectationFailed::of(format!("{cause}; {FETCH}")))
     }
 
     fn compare_all(&self) -> Result<(), BatchError> {

@@ -397,13 +397,20 @@ impl RecordRoutingWriter {
     /// Returns the positions of the parts.
     #[get_checkpoint_info]
     pub fn checkpoint(&mut self) -> Result<Vec<Option<PartPosition>>, BatchError> {
-        self.parts().into_iter().map(Part::position).collect()
+        let parts = self.parts().into_iter().zip(1..);
+        parts
+            .map(|(part, number)| part.position().map_err(|error| in_part(number, error)))
+            .collect()
     }
 
     /// Completes the files.
     #[finish]
     pub fn finish(&mut self) -> Result<(), BatchError> {
-        self.writers().try_for_each(|writer| writer.finish())
+        let mut parts = self.parts().into_iter().zip(1..);
+        parts.try_for_each(|(part, number)| match &mut part.writer {
+            Some(writer) => writer.finish().map_err(|error| in_part(number, error)),
+            None => Ok(()),
+        })
     }
 
     /// Closes the parts.

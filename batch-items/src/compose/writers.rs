@@ -93,20 +93,20 @@ macro_rules! several {
                 &mut self,
             ) -> Result<(A::Position, B::Position, C::Position, D::Position), BatchError> {
                 Ok((
-                    self.first.position()?,
-                    self.second.position()?,
-                    self.third.position()?,
-                    self.fourth.position()?,
+                    self.first.position().map_err(in_writer(1))?,
+                    self.second.position().map_err(in_writer(2))?,
+                    self.third.position().map_err(in_writer(3))?,
+                    self.fourth.position().map_err(in_writer(4))?,
                 ))
             }
 
             /// Completes the outputs.
             #[finish]
             pub fn finish(&mut self) -> Result<(), BatchError> {
-                self.first.finish()?;
-                self.second.finish()?;
-                self.third.finish()?;
-                self.fourth.finish()
+                self.first.finish().map_err(in_writer(1))?;
+                self.second.finish().map_err(in_writer(2))?;
+                self.third.finish().map_err(in_writer(3))?;
+                self.fourth.finish().map_err(in_writer(4))
             }
 
             /// Closes the writers.

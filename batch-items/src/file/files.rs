@@ -10,7 +10,7 @@ use super::used_files::UsedFiles;
 use crate::error::{Origin, ReadError, ResourceError};
 use crate::rows::is_same_name;
 
-/// Reads files in a format, one after the other.
+/// The files of a reader, read one after the other.
 pub struct Files<R> {
     resources: Vec<Resource>,
     /// The number of files that are read completely, and the CRC-32 of their names and fingerprints.
@@ -25,6 +25,8 @@ pub struct Files<R> {
     header: Option<(Vec<String>, String)>,
     /// The error of the current file: it must not be taken for its end, if a job skips it.
     failed: Option<ResourceError>,
+    /// Whether the current file has records, also ones that cannot be read.
+    has_records: bool,
     /// The first file without records since the reader was opened.
     without_records: Option<usize>,
     used: UsedFiles,
@@ -42,6 +44,7 @@ impl<R> Default for Files<R> {
             resume_at: None,
             header: None,
             failed: None,
+            has_records: false,
             without_records: None,
             used: UsedFiles::default(),
         }
@@ -99,7 +102,9 @@ impl<R: Records> Files<R> {
         let files = position.files;
         let names = |finished: &[Resource]| finished.iter().fold(0, append_name);
         if self.resources.get(..files).map(names) != Some(position.names) {
-            let cause = format!("the first {files} files are not those that were read before the checkpoint");
+            let cause = format!(
+                "the first {files} files are not the files that were read before the checkpoint; {RESTORE}"
+            );
             return Err(resume_error(&input.describe(), cause));
         }
         let mut modified = Vec::with_capacity(files);
@@ -133,7 +138,9 @@ impl<R: Records> Files<R> {
         let next = self.resources.get(self.done);
         let resource = next.filter(|it| it.to_string() == expected.resource);
         let resource = resource.ok_or_else(|| {
-            fail("it does not exist any more, or the files before it are not those that were read before the checkpoint".to_owned())
+            fail(format!(
+                "it no longer exists, or the files before it have changed; {RESTORE}"
+            ))
         })?;
         let found = resource.fingerprint()?;
         let byte = input.coding(resource).is_seekable().then_some(expected.byte);
@@ -171,6 +178,7 @@ impl<R: Records> Files<R> {
             return Err(no_records(resource).into());
         }
         let resume_at = self.resume_at.take();
+        self.has_records = resume_at.is_some_and(|place| place.record > 0);
         let records = format.start(OpenFile {
             input,
             resource,
@@ -240,8 +248,11 @@ impl<R: Records> Files<R> {
             }
             if let Some(records) = &mut self.current {
                 match records.advance() {
-                    Ok(true) => return Ok(self.current.as_mut()),
-                    Ok(false) if records.place().record == 0 => {
+                    Ok(true) => {
+                        self.has_records = true;
+                        return Ok(self.current.as_mut());
+                    }
+                    Ok(false) if !self.has_records => {
                         self.without_records.get_or_insert(self.done);
                         if input.empty_files == EmptyFiles::Fail {
                             let error = no_records(&self.resources[self.done]);
@@ -251,6 +262,7 @@ impl<R: Records> Files<R> {
                     }
                     Ok(false) => {}
                     Err(error) => {
+                        self.has_records = true;
                         let error = records.explain(error);
                         if let ReadError::Resource(error) = &error {
                             self.failed = Some(error.again());
@@ -337,7 +349,7 @@ impl<R: Records> Files<R> {
         files.sum()
     }
 
-    /// Returns the number of lines of all files, without so many `other` ones of each; `None` if counting would take long.
+    /// Returns the number of lines of all files, minus `other` lines for each file; `None` if counting would take long.
     pub(crate) fn count_lines(&self, input: &FileInput, other: u64) -> Option<u64> {
         /// Counted in about a tenth of a second.
         const MOST: u64 = 256 << 20;
@@ -377,6 +389,9 @@ fn append_name(crc: u32, file: &Resource) -> u32 {
     names.update(b"\0");
     names.finalize()
 }
+
+const RESTORE: &str =
+    "restore them and restart the job, or run `abandon` for this execution and `start` the job again";
 
 fn no_records(file: &Resource) -> ResourceError {
     let cause = "it has no records; set `empty.files` to `accept` if that is not an error";

@@ -238,6 +238,11 @@ impl OpenFile<'_> {
         }
     }
 
+    /// Returns the names of the fields that the reader adds to records.
+    pub(crate) fn added_names(&self) -> impl Iterator<Item = String> {
+        self.input.added_fields().into_iter().map(|(name, _)| name)
+    }
+
     /// Returns the place of the checkpoint; `None` for the beginning of the file.
     pub fn resume_at(&self) -> Option<Place> {
         self.resume_at

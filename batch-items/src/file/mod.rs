@@ -58,4 +58,4 @@ pub use self::resource::{Whole, read_text};
 pub(crate) use self::resource::{find_files, read_whole};
 pub(crate) use self::target::sync_folder;
 pub(crate) use self::url::redact;
-pub(crate) use self::used_files::UsedFiles;
+pub(crate) use self::used_files::{UsedFiles, is_used, kind_to_keep};

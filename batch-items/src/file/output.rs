@@ -249,17 +249,18 @@ impl FileOutput {
     /// Fails if another artifact of the step uses a file of the output, or if it is a database or a job.
     fn check_free_of_others(&self, number: u32) -> Result<(), ResourceError> {
         let file = self.target.dataset(number);
-        let reason = match used_files::kind_to_keep(&file) {
-            Some(kind) => format!("this file is {kind}"),
-            None if used_files::is_used(&self.datasets, &file, &self.used) => {
-                "the step reads this file, or writes it by another artifact".to_owned()
-            }
+        let path = self.target.final_path(number);
+        let cause = match used_files::kind_to_keep(&file) {
+            Some(kind) => format!(
+                "`{}` is {kind}, which no output replaces, extends or deletes; set another `output`, or delete the file first",
+                path.display()
+            ),
+            None if used_files::is_used(&self.datasets, &file, &self.used) => format!(
+                "the step reads this file, or writes it by another artifact, and `{}` would be replaced or deleted; set another `output`",
+                path.display()
+            ),
             None => return Ok(()),
         };
-        let cause = format!(
-            "{reason}, and `{}` would be replaced or deleted; set another `output`",
-            self.target.final_path(number).display()
-        );
         Err(self.fail("write", io::Error::other(cause)))
     }
 

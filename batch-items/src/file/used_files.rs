@@ -1,11 +1,12 @@
 //! The files that an output must neither replace nor delete: those that the running steps read or write, databases, and jobs.
 
 use std::fs;
-use std::io::Read;
+use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use batch_runtime::JobExecutionId;
+use quick_xml::events::Event;
 
 use crate::dataset::{DatasetName, Datasets};
 
@@ -51,7 +52,7 @@ impl Drop for UsedFiles {
 
 /// Returns whether another artifact of the step uses the file that `output` will replace or delete, even by another name. `own` are the files
 /// of the writer itself.
-pub(super) fn is_used(datasets: &Datasets, output: &DatasetName, own: &[UsedFiles]) -> bool {
+pub(crate) fn is_used(datasets: &Datasets, output: &DatasetName, own: &[UsedFiles]) -> bool {
     let Some(step) = datasets.place() else {
         return false;
     };
@@ -64,19 +65,67 @@ pub(super) fn is_used(datasets: &Datasets, output: &DatasetName, own: &[UsedFile
     files.any(|file| file == output || target.is_some() && existing(file) == target)
 }
 
-/// Returns what an existing file is if no output can be meant to replace it: the repository may be in it, or the job itself.
-pub(super) fn kind_to_keep(output: &DatasetName) -> Option<&'static str> {
-    /// What a job has at its beginning: its namespace, or an element of a draft that needs none.
-    const OF_JOBS: [&str; 4] = ["/xml/ns/ja", "<step ", "<flow ", "<split "];
-    let mut beginning = Vec::new();
-    let file = fs::File::open(existing(output)?).ok()?;
-    file.take(4096).read_to_end(&mut beginning).ok()?;
-    if beginning.starts_with(b"SQLite format 3\0") {
+/// Returns the kind of a file that an output must not replace: a SQLite database, which may be the repository, its log, or a job.
+pub(crate) fn kind_to_keep(output: &DatasetName) -> Option<&'static str> {
+    if is_log(output) {
+        return Some("a log of a SQLite database");
+    }
+    let path = existing(output)?;
+    // To close the file would release SQLite's locks on it. A database that is open has a log beside it.
+    if with_suffix(&path, "-wal").exists() || is_database(&path) {
         return Some("a SQLite database");
     }
-    let text = String::from_utf8_lossy(&beginning);
-    let is_job = text.trim_start().starts_with('<') && text.contains("<job ");
-    (is_job && OF_JOBS.iter().any(|part| text.contains(part))).then_some("a job")
+    is_job(&path).unwrap_or_default().then_some("a job")
+}
+
+/// Returns whether a file is, or would be, a log of a database beside it.
+fn is_log((namespace, name): &DatasetName) -> bool {
+    let of = ["-wal", "-shm", "-journal"]
+        .iter()
+        .find_map(|suffix| name.strip_suffix(suffix));
+    namespace == "file" && of.is_some_and(|database| is_database(Path::new(database)))
+}
+
+fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
+    let mut name = path.to_owned().into_os_string();
+    name.push(suffix);
+    name.into()
+}
+
+fn is_database(path: &Path) -> bool {
+    let mut beginning = Vec::new();
+    let read = open_regular(path).and_then(|file| file.take(16).read_to_end(&mut beginning).ok());
+    read.is_some() && beginning == b"SQLite format 3\0"
+}
+
+/// Opens a file; opening a pipe could wait for ever.
+fn open_regular(path: &Path) -> Option<fs::File> {
+    let is_file = fs::metadata(path).ok()?.is_file();
+    is_file.then(|| fs::File::open(path).ok()).flatten()
+}
+
+/// Returns whether a file is Job XML: its root is a `job` with an id.
+fn is_job(path: &Path) -> Option<bool> {
+    /// Comments may precede the root.
+    const MOST: u64 = 1 << 20;
+    let mut file = BufReader::new(open_regular(path)?.take(MOST));
+    let beginning = file.fill_buf().ok()?;
+    let beginning = beginning.strip_prefix("\u{feff}".as_bytes()).unwrap_or(beginning);
+    if beginning.trim_ascii_start().first() != Some(&b'<') {
+        return None;
+    }
+    let (mut reader, mut buffer) = (quick_xml::Reader::from_reader(file), Vec::new());
+    loop {
+        buffer.clear();
+        match reader.read_event_into(&mut buffer).ok()? {
+            Event::Start(root) | Event::Empty(root) => {
+                let has_id = root.try_get_attribute("id").ok()?.is_some();
+                return Some(root.local_name().as_ref() == "job" && has_id);
+            }
+            Event::Eof => return None,
+            _ => {}
+        }
+    }
 }
 
 /// Returns the canonical path of a local file that exists.

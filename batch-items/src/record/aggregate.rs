@@ -1,5 +1,6 @@
 //! Groups of records, each as one record with its totals.
 
+use batch_runtime::ConfigurationError;
 use batch_runtime::prelude::*;
 
 use super::expression::Aggregates;
@@ -7,18 +8,18 @@ use super::field::MappingError;
 use super::processor::{Distinct, Renamed};
 use super::value::Record;
 
-/// Makes one record of each group; registered as `recordAggregateProcessor`.
+/// A processor that makes one record of each group; registered as `recordAggregateProcessor`.
 ///
 /// | property | default | |
 /// |---|---|---|
 /// | `fields` | none | fields that all records of a group share, such as its key, separated by commas; `customer=name` renames |
 /// | `set` | required | computed fields with totals, separated by commas: `total=sum(cents), rows=count(), last=max(day)` |
 ///
-/// The totals are `count()`, `count(condition)`, `sum(number)`, `every(condition)`, `min(value)` and `max(value)`. A field outside of a total
-/// must have one value in the group, else the group is a [`MappingError`].
+/// The totals are `count()`, `count(condition)`, `sum(number)`, `every(condition)`, `min(value)` and `max(value)`. All records of a group must
+/// have the same value of each field in `fields`, and of each field in `set` outside a total; otherwise the group is a [`MappingError`]. The
+/// expressions do not see each other's results.
 ///
-/// A group ends where its key changes, so the input has to be in the order of the key: a key that comes again would be another group. Let
-/// the table of the results have a unique key, which rejects that.
+/// Sort the input by the key: a key that returns later starts another group. To reject it, give the table of the results a unique key.
 ///
 /// ```xml
 /// <chunk reader="csvRecordGroupReader" processor="recordAggregateProcessor" writer="recordTableWriter">
@@ -47,13 +48,24 @@ impl RecordAggregateProcessor {
         let Some(first) = group.first() else {
             return Ok(None);
         };
+        if let Some(name) = self
+            .set
+            .names()
+            .find(|name| self.fields.names().any(|field| field == *name))
+        {
+            let cause = format!("`fields` and `set` both have the field `{name}`; rename one of them");
+            return Err(ConfigurationError::new(cause).into());
+        }
         let mut result = Record::new();
         for Renamed { name, from } in self.fields.iter() {
             result.set(name, from.of(first)?.clone());
         }
         let of_group = self.fields.iter().map(|field| field.from.name.as_str());
         for name in of_group.chain(self.set.fields()) {
-            if let Some(other) = group.iter().find(|record| record.get(name) != first.get(name)) {
+            let of = |record: &'_ Record| record.get(name).cloned().unwrap_or_default();
+            let value = of(first);
+            let differs = |record: &&Record| !of(record).is_same(&value);
+            if let Some(other) = group.iter().find(differs) {
                 return Err(MappingError::differs(name, first, other).into());
             }
         }

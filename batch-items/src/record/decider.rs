@@ -7,19 +7,19 @@ use batch_runtime::prelude::*;
 use super::expression::Expression;
 use super::value::{Record, Value};
 
-/// Decides by an expression; registered as `expressionDecider`.
+/// A decider that evaluates an expression; registered as `expressionDecider`.
 ///
 /// | property | default | |
 /// |---|---|---|
 /// | `expression` | required | the result, in the syntax of SQL: `case when write_count = 0 then 'EMPTY' else 'LOADED' end` |
 ///
-/// Its fields are those of the element that ended before:
+/// The expression can use these fields of the element before the decision:
 ///
 /// | field | |
 /// |---|---|
 /// | `batch_status`, `exit_status` | its statuses |
-/// | `read_count`, `write_count`, `filter_count` | of a step: the items that it has read, written and filtered, in all executions of its instance |
-/// | `read_skip_count`, `process_skip_count`, `write_skip_count` | of a step: its skips |
+/// | `read_count`, `write_count`, `filter_count` | after a step: the items read, written and filtered, restarts included, since the step last completed; skipped reads are not in `read_count` |
+/// | `read_skip_count`, `process_skip_count`, `write_skip_count` | after a step: the items that were skipped |
 ///
 /// ```xml
 /// <decision id="quality" ref="expressionDecider">
@@ -64,7 +64,7 @@ impl FromStr for Decision {
         let known = [&STATUSES[..], &COUNTERS[..]].concat();
         match fields.iter().find(|field| !known.contains(&field.as_str())) {
             Some(field) => Err(format!(
-                "there is no field `{field}`, but `{}`",
+                "unknown field `{field}`; a decision has `{}`",
                 known.join("`, `")
             )),
             None => Ok(Self(expression)),
@@ -80,7 +80,7 @@ impl ExpressionDecider {
         let value = self.expression.0.value(&self.before())?;
         match value {
             Value::Null => Err(BatchError::msg(
-                "the expression is null; add an `else`, or use `coalesce`",
+                "`expression` is null; add an `else`, or use `coalesce`",
             )),
             value => Ok(value.to_string()),
         }

@@ -67,7 +67,10 @@ impl MappingError {
     /// Creates the error of a field that the records of a group do not share.
     #[cold]
     pub(super) fn differs(name: &str, first: &Record, other: &Record) -> Self {
-        let shown = |record: &Record| record.get(name).map_or("nothing".to_owned(), Value::shown);
+        let shown = |record: &Record| match record.get(name) {
+            None | Some(Value::Null) => "null".to_owned(),
+            Some(value) => value.shown(),
+        };
         Self(format!(
             "field `{name}` is {} and {} in one group{}; use a total, such as `max({name})`, or add it to the key of the group",
             shown(first),
@@ -99,7 +102,9 @@ impl std::error::Error for MappingError {}
 /// Returns the error of a field that is missing.
 #[cold]
 fn missing(record: &Record, name: &str) -> MappingError {
-    let names: Vec<_> = record.iter().map(|(name, _)| format!("`{name}`")).collect();
+    // Totals are fields that no record has.
+    let names = record.iter().filter(|(name, _)| !name.starts_with('\u{ffff}'));
+    let names: Vec<_> = names.map(|(name, _)| format!("`{name}`")).collect();
     MappingError(format!(
         "the record has no field `{name}`, but {}",
         names.join(", ")

@@ -32,8 +32,8 @@ pub(super) fn is_list(name: &str) -> bool {
 /// Returns the error of a name that occurs twice.
 pub(super) fn twice<E: de::Error>(name: &str, is_xml: bool) -> E {
     let remedy = match is_xml {
-        true => "; if it may occur several times, name it in `lists`",
-        false => "",
+        true if !name.starts_with(['@', '$']) => "; if it may occur several times, name it in `lists`",
+        _ => "",
     };
     E::custom(format!("two fields have the name `{name}`{remedy}"))
 }

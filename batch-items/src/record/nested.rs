@@ -199,14 +199,13 @@ impl<'j> Object<'j> {
         name: &str,
         fields: &mut A,
     ) -> Result<(), A::Error> {
-        let is_xml = is_xml::<A>();
-        if is_xml && is_list(name) {
+        if is_list(name) && is_xml::<A>() {
             return self.lists.add(name, fields);
         }
         if !self.names.insert(name.to_owned()) {
             return Err(match name {
                 "$text" => de::Error::custom("there is an element in its text"),
-                _ => twice(name, is_xml),
+                _ => twice(name, is_xml::<A>()),
             });
         }
         self.name(name);
@@ -227,7 +226,7 @@ impl<'j> Object<'j> {
             .iter()
             .next()
             .map(String::as_str)
-            .filter(|_| self.names.len() == 1)
+            .filter(|_| self.names.len() == 1 && self.lists.0.is_empty())
     }
 
     pub(super) fn end(mut self) {

@@ -110,8 +110,8 @@ impl Record {
         self.names.iter().map(String::as_str).zip(&self.values)
     }
 
-    /// Returns the first field for a message, to name the record: all fields may be confidential. `None` if it is called `except`, or has a list, an
-    /// object or bytes.
+    /// Returns the first field, which names the record in a message; not all fields, because they may be confidential. `None` if it is
+    /// `except`, a list, an object or bytes.
     pub(crate) fn first_field(&self, except: &str) -> Option<String> {
         let (name, value) = self.iter().next().filter(|(name, _)| *name != except)?;
         let is_long = matches!(value, Value::Json(_) | Value::Bytes(_));
@@ -210,7 +210,7 @@ impl fmt::Display for Record {
 
 impl Value {
     /// Returns the value in quotes for a message; a long one is cut.
-    pub(super) fn shown(&self) -> String {
+    pub(crate) fn shown(&self) -> String {
         /// In characters.
         const LONGEST: usize = 60;
         let text = self.to_string();
@@ -462,11 +462,10 @@ impl<'de> Visitor<'de> for ValueVisitor {
         Ok(match only.as_deref() {
             _ if json == "{}" => Value::Null,
             Some("@nil") if [r#"{"@nil":"true"}"#, r#"{"@nil":"1"}"#].contains(&json.as_str()) => Value::Null,
-            Some("$text") => match serde_json::from_str(&json[r#"{"$text":"#.len()..json.len() - 1]) {
-                Ok(text) => Value::Text(text),
-                // A list follows.
-                Err(_) => return Err(de::Error::custom("there is an element in its text")),
-            },
+            Some("$text") => {
+                let text = &json[r#"{"$text":"#.len()..json.len() - 1];
+                Value::Text(serde_json::from_str(text).map_err(de::Error::custom)?)
+            }
             _ => Value::Json(json),
         })
     }
@@ -531,7 +530,7 @@ impl<'de> Visitor<'de> for RecordVisitor {
         let mut values = Vec::with_capacity(names.names.len());
         let mut lists = Lists::default();
         while fields.next_key_seed(&mut names)?.is_some() {
-            if is_xml::<A>() && is_list(names.last()) {
+            if is_list(names.last()) && is_xml::<A>() {
                 lists.add(names.last(), &mut fields)?;
                 names.next -= 1;
                 continue;

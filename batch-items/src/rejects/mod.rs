@@ -15,9 +15,9 @@ use serde::Serialize;
 use self::reject::{Owner, PlaceFields, Reject};
 use self::report::{Opening, Report};
 use crate::choices;
-use crate::dataset::{Datasets, of_file};
+use crate::dataset::{DatasetName, Datasets, of_file};
 use crate::error::ResourceError;
-use crate::file::{UsedFiles, redact};
+use crate::file::{UsedFiles, is_used, kind_to_keep, redact};
 use crate::record::Record;
 
 pub use self::reject::RejectFormat;
@@ -179,6 +179,11 @@ pub type RecordRejectListener = RejectListener<Record>;
 #[skip_listener("recordGroupRejects")]
 #[checkpoint_listener("recordGroupRejects")]
 pub type RecordGroupRejectListener = RejectListener<Vec<Record>>;
+
+/// `recordAggregateRejects`: the rejects of a step with `recordAggregateProcessor`.
+#[skip_listener("recordAggregateRejects")]
+#[checkpoint_listener("recordAggregateRejects")]
+pub type RecordAggregateRejectListener = RejectListener<Vec<Record>, Record>;
 
 #[skip_listener]
 impl<I: Serialize + Send + 'static, O: Serialize + Send + 'static> RejectListener<I, O> {
@@ -362,6 +367,9 @@ impl<I, O> RejectListener<I, O> {
                 "`{property}` is a URL; rejects are written to local files: set it to a path"
             ))));
         }
+        for path in files.into_iter().filter_map(|(_, path)| path) {
+            self.check_free(&of_file(path.path()))?;
+        }
         let header = self.raw_header.as_ref().map(|header| format!("{header}\n"));
         let opening = Opening {
             path: self.output.path(),
@@ -376,6 +384,24 @@ impl<I, O> RejectListener<I, O> {
             overwrite: self.if_exists == IfRejectsExist::Overwrite,
         };
         opening.open().map_err(|error| self.fail(error))
+    }
+
+    /// Fails if a file is a database or a job, or if another artifact of the step uses it.
+    fn check_free(&self, file: &DatasetName) -> Result<(), ResourceError> {
+        let cause = match kind_to_keep(file) {
+            Some(kind) => format!(
+                "`{}` is {kind}, which rejects never replace; set another file",
+                file.1
+            ),
+            None if is_used(&self.datasets, file, std::slice::from_ref(&self.used)) => {
+                format!(
+                    "the step reads `{}`, or writes it by another artifact; set another file",
+                    file.1
+                )
+            }
+            None => return Ok(()),
+        };
+        Err(self.fail(io::Error::other(cause)))
     }
 
     fn fail(&self, error: io::Error) -> ResourceError {

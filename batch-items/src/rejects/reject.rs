@@ -78,10 +78,26 @@ impl RejectFormat {
         Ok(())
     }
 
-    /// Returns whether a report has a line, besides its header.
-    pub(super) fn has_line(self, report: &[u8]) -> bool {
-        let lines = report.strip_prefix(self.header().as_bytes()).unwrap_or(report);
-        lines.contains(&b'\n')
+    /// Returns whether a file without a complete reject is empty, or the beginning of a report that a crash has left.
+    pub(super) fn is_begun(self, content: &[u8]) -> bool {
+        let header = self.header().as_bytes();
+        match content.strip_prefix(header) {
+            None => header.starts_with(content),
+            Some(line) => !line.contains(&b'\n') && self.begins_reject(line),
+        }
+    }
+
+    /// Returns whether a line that is not complete may be that of a reject.
+    fn begins_reject(self, line: &[u8]) -> bool {
+        /// How each line begins.
+        const JSON: &[u8] = b"{\"skip\":";
+        match self {
+            Self::JsonLines => JSON.starts_with(line) || line.starts_with(JSON),
+            Self::Csv => line
+                .iter()
+                .take_while(|byte| **byte != b',')
+                .all(u8::is_ascii_digit),
+        }
     }
 
     /// Returns the numbers of the rejects in a report, up to the first line that is not complete.

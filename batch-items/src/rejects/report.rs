@@ -50,7 +50,7 @@ impl Opening<'_> {
         let mut numbers = self.format.numbers(&content);
         let is_own = numbers.first().is_some_and(|number| number.is_of(&self.owner));
         // A crash may have left the beginning of a first line.
-        let is_empty = numbers.is_empty() && !self.format.has_line(&content);
+        let is_empty = numbers.is_empty() && self.format.is_begun(&content);
         if !is_own && !is_empty {
             // Also without a reject: the file would be taken for the rejects of this execution.
             self.check_overwrite(self.path)?;
@@ -185,7 +185,7 @@ fn is_of_another(path: &Path, format: RejectFormat, owner: &Owner) -> io::Result
     match read_whole(path) {
         Ok(content) => {
             let first = format.numbers(&content).into_iter().next();
-            Ok(first.map_or(format.has_line(&content), |number| !number.is_of(owner)))
+            Ok(first.map_or(!format.is_begun(&content), |number| !number.is_of(owner)))
         }
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
         Err(error) => Err(error),

@@ -26,6 +26,22 @@ impl FromStr for ElementName {
     }
 }
 
+/// The local name of an element: one of the property `lists`.
+#[derive(Clone, Debug)]
+pub(super) struct ListName(pub(super) String);
+
+impl FromStr for ListName {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let ElementName(name) = text.parse()?;
+        match name.rsplit_once(':') {
+            Some((_, local)) => Err(format!("prefixes are ignored; write `{local}`")),
+            None => Ok(Self(name)),
+        }
+    }
+}
+
 impl FromStr for RootTag {
     type Err = String;
 

@@ -14,7 +14,7 @@ use serde_path_to_error::Segment;
 
 use super::empty::{marked_blanks, without_empty};
 use super::markup::{Kind, Markup};
-use super::name::ElementName;
+use super::name::{ElementName, ListName};
 use crate::added::{Added, from_record, from_record_with_path};
 use crate::error::{Origin, ReadError, RecordError};
 use crate::file::{
@@ -41,9 +41,9 @@ use crate::rows::fields_of;
 /// A child or an attribute without a field in `T` is ignored. So if a name is misspelt, an `Option` is `None`: similar names are not
 /// searched, because that would cost time for each element. With `#[serde(deny_unknown_fields)]`, an unknown child is a [`RecordError`].
 ///
-/// In a [`Record`](crate::Record), elements in elements are an object of JSON. Those that `lists` names are a list of JSON, at any depth and
-/// also if there is one of them, as the last fields. Two other elements of one name at the same place, and text with elements in it, are a
-/// [`RecordError`].
+/// In a [`Record`](crate::Record), an element with children is an object of JSON. An element named in `lists` becomes a list of JSON, at any
+/// depth, even if it occurs once; lists are the last fields of their object. Another element that occurs twice at the same place, and text on
+/// both sides of an element, are a [`RecordError`].
 ///
 /// An element that is not an item is a [`RecordError`]. A file is a [`ResourceError`](crate::ResourceError) if it ends too early, or if its
 /// start and end tags differ in number; outside of items, their names are not compared. So is a file with a document type declaration,
@@ -89,7 +89,7 @@ pub struct Xml {
     element: ElementName,
     /// In a record, the names of the elements that may occur several times: `Ustrd, TxDtls`.
     #[batch_property(name = "lists")]
-    lists: Vec<String>,
+    lists: Vec<ListName>,
 }
 
 impl Format for Xml {
@@ -98,6 +98,14 @@ impl Format for Xml {
     fn start(&self, file: OpenFile<'_>) -> Result<Fragments, ReadError> {
         let source = file.source();
         let (input, record) = file.bytes(&source)?;
+        if let Some(name) = file
+            .added_names()
+            .find(|name| self.lists.iter().any(|ListName(list)| list == name))
+        {
+            let cause =
+                format!("`lists` has the name `{name}` of an added field; give the field another name");
+            return Err(source.fail(cause).into());
+        }
         let ElementName(element) = &self.element;
         let mut encoded = Vec::new();
         encode(source.encoding(), element, &mut encoded).map_err(|cause| source.fail(cause))?;
@@ -105,7 +113,7 @@ impl Format for Xml {
             start: input.place(record),
             input,
             element: encoded,
-            lists: self.lists.clone().into(),
+            lists: self.lists.iter().map(|ListName(name)| name.clone()).collect(),
             record,
             depth: file.resume_at.map_or(0, |place| place.depth),
             inner: Vec::new(),

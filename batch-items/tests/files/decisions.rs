@@ -31,7 +31,7 @@ fn job(element: &str, expression: &str) -> Stage {
         &format!(
             r#"<job id="job">{before}<decision id="decide" ref="expressionDecider">
               <properties><property name="expression" value="{expression}"/></properties>
-              <end on="GOOD" exit-status="WELL"/><fail on="BAD"/>
+              <end on="GOOD" exit-status="WELL"/><fail on="BAD"/><stop on="REVIEW"/>
             </decision></job>"#
         ),
         false,
@@ -77,6 +77,49 @@ fn an_expression_decides_by_the_element_before() {
     assert_eq!(bad.status, BatchStatus::Failed, "{}", bad.message);
 }
 
+/// A decision that stopped the job decides by the same counters again, and a gate stays closed.
+///
+/// Spec: EXPR-07, DEC-16
+#[test]
+fn a_restarted_decision_has_the_counters_of_the_step() {
+    let stage = job(
+        "step",
+        "case when read_skip_count > 0 and read_count = 3 then 'REVIEW' else 'GOOD' end",
+    );
+    let stopped = stage.start(());
+    assert_eq!(stopped.status, BatchStatus::Stopped, "{}", stopped.message);
+    let again = stage.restart(&stopped, ());
+    assert_eq!(again.status, BatchStatus::Stopped, "{}", again.message);
+}
+
+/// The counters of a partitioned step are the sums of its partitions.
+///
+/// Spec: EXPR-07, DEC-12
+#[test]
+fn partitions_are_counted() {
+    let stage = Stage::of_job(
+        r#"<job id="job"><step id="load" next="decide">
+          <chunk reader="csvRecordReader" writer="recordCsvWriter" skip-limit="5">
+            <properties><property name="output" value="${dir}/${file.name}.out" target="writer"/></properties>
+            <skippable-exception-classes><include class="RecordError"/></skippable-exception-classes>
+          </chunk>
+          <partition><algorithm ref="filePartitions">
+            <properties><property name="resource" value="${dir}/in*.csv"/></properties>
+          </algorithm></partition></step>
+          <decision id="decide" ref="expressionDecider">
+            <properties><property name="expression" value="read_count || '/' || read_skip_count"/></properties>
+            <stop on="3/1"/>
+          </decision></job>"#,
+        false,
+    );
+    stage.write("in1.csv", "id\n1\n2\n");
+    stage.write("in2.csv", "id\n3\n4,5\n");
+    let stopped = stage.start(());
+    assert_eq!(stopped.status, BatchStatus::Stopped, "{}", stopped.message);
+    let again = stage.restart(&stopped, ());
+    assert_eq!(again.status, BatchStatus::Stopped, "{}", again.message);
+}
+
 /// Spec: EXPR-07
 #[test]
 fn an_expression_without_a_result_fails_the_job() {
@@ -84,7 +127,7 @@ fn an_expression_without_a_result_fails_the_job() {
         (
             "step",
             "case when read_count > 99 then 'GOOD' end",
-            "the expression is null; add an `else`",
+            "`expression` is null; add an `else`",
         ),
         (
             "split",
@@ -100,9 +143,12 @@ fn an_expression_without_a_result_fails_the_job() {
     for (expression, expected) in [
         (
             "case when reads > 0 then 'GOOD' end",
-            "there is no field `reads`, but `batch_status`",
+            "unknown field `reads`; a decision has `batch_status`",
         ),
-        ("count()", "there are no records here for the total `count()`"),
+        (
+            "count()",
+            "`count()` is a total of records, which a decision does not have",
+        ),
         ("case when", "expected"),
     ] {
         let rejected = job("step", expression).rejected();

@@ -686,9 +686,9 @@ fn numbered_files_take_no_file_of_the_step() {
 ///
 /// Spec: LOSS-03
 #[test]
-fn an_output_is_no_database_and_no_job() {
+fn an_output_never_replaces_a_database_or_a_job() {
     const JOB: &str = r#"<?xml version="1.0"?><job id="nightly" xmlns="https://jakarta.ee/xml/ns/jakartaee" version="2.0"/>"#;
-    const DRAFT: &str = "\n<job id=\"nightly\"><step id=\"load\"/></job>";
+    const DRAFT: &str = "\u{feff}\n<job\n id=\"nightly\"><step\n id=\"load\"/></job>";
     let run = |content: &[u8], properties: &str| {
         let properties = format!("resource=${{dir}}/in.csv\noutput=${{dir}}/nightly\n{properties}");
         let stage = Stage::new(
@@ -702,11 +702,16 @@ fn an_output_is_no_database_and_no_job() {
         (ended, left == content)
     };
     let database = [b"SQLite format 3\0".as_slice(), &[0; 100]].concat();
+    let licensed = format!(
+        "<!-- {} --><b:job xmlns:b=\"x\"\tid=\"nightly\"/>",
+        "licence ".repeat(2000)
+    );
     for properties in ["", "if.exists=append"] {
         for (content, kind) in [
-            (database.as_slice(), "this file is a SQLite database"),
-            (JOB.as_bytes(), "this file is a job"),
-            (DRAFT.as_bytes(), "this file is a job"),
+            (database.as_slice(), "nightly` is a SQLite database"),
+            (JOB.as_bytes(), "nightly` is a job"),
+            (DRAFT.as_bytes(), "nightly` is a job"),
+            (licensed.as_bytes(), "nightly` is a job"),
         ] {
             let (ended, is_left) = run(content, properties);
             assert!(ended.message.contains(kind), "{}", ended.message);
@@ -720,6 +725,73 @@ fn an_output_is_no_database_and_no_job() {
         "{}",
         ended.message
     );
+}
+
+/// A log of a database is a part of it.
+///
+/// Spec: LOSS-03
+#[test]
+fn an_output_is_no_log_of_a_database() {
+    for suffix in ["-wal", "-shm", "-journal"] {
+        let properties = format!("resource=${{dir}}/in.csv\noutput=${{dir}}/other.db{suffix}");
+        let stage = Stage::new(
+            "reader=\"csvRecordReader\" writer=\"recordCsvWriter\"",
+            &properties,
+        );
+        stage.write("in.csv", "id\n1\n");
+        stage.write("other.db", [b"SQLite format 3\0".as_slice(), &[0; 100]].concat());
+        let message = stage.fails();
+        assert!(message.contains("is a log of a SQLite database"), "{message}");
+    }
+}
+
+/// Rejects replace neither what the step reads, nor a database, nor a file that is no report, whatever its settings.
+///
+/// Spec: LOSS-03
+#[test]
+fn rejects_replace_no_other_file() {
+    let database = [b"SQLite format 3\0".as_slice(), &[0; 100]].concat();
+    for (name, if_exists, content, expected) in [
+        (
+            "nightly.db",
+            "overwrite",
+            database.as_slice(),
+            "is a SQLite database",
+        ),
+        ("nightly.db", "fail", &database, "is a SQLite database"),
+        ("in.csv", "overwrite", b"id\n1,2\n", "the step reads"),
+        (
+            "notes.txt",
+            "fail",
+            b"precious without a line end",
+            "does not belong to step",
+        ),
+        ("notes.csv", "fail", b"precious", "does not belong to step"),
+        ("notes.json", "fail", b"{\"a\":1}", "does not belong to step"),
+    ] {
+        for input in ["id\n1,2\n", "id\n1\n"] {
+            let listeners = format!(
+                r#"<listeners><listener ref="recordRejects"><properties>
+                <property name="rejects.output" value="${{dir}}/{name}"/><property name="rejects.if.exists" value="{if_exists}"/>
+                </properties></listener></listeners>"#
+            );
+            let skip = r#"<skippable-exception-classes><include class="RecordError"/></skippable-exception-classes>"#;
+            let stage = Stage::with_listeners(
+                &listeners,
+                "reader=\"csvRecordReader\" writer=\"recordCsvWriter\" skip-limit=\"9\"",
+                "resource=${dir}/in.csv\noutput=${dir}/out.csv",
+                skip,
+            );
+            stage.write("in.csv", input);
+            if name != "in.csv" {
+                stage.write(name, content);
+            }
+            let before = std::fs::read(stage.path().join(name)).unwrap();
+            let message = stage.fails();
+            assert!(message.contains(expected), "{name}: {message}");
+            assert_eq!(std::fs::read(stage.path().join(name)).unwrap(), before, "{name}");
+        }
+    }
 }
 
 /// The file of a look-up is read by the step, too.

@@ -115,8 +115,12 @@ fn an_expectation_that_does_not_hold_fails_the_step() {
             trailer,
             "the input ends with records that have no trailer",
         ),
-        (empty, trailer, "in.csv` has no trailer"),
-        (empty, "trailer=kind = 'T'", "in.csv` has no trailer"),
+        (empty, trailer, "in.csv` has no records, so it lacks its trailer"),
+        (
+            empty,
+            "trailer=kind = 'T'",
+            "in.csv` has no records, so it lacks its trailer",
+        ),
         (&without_trailer, "expect=count() = 6", "but `count()` is \"5\""),
         (
             &without_trailer,
@@ -264,9 +268,21 @@ fn each_file_ends_with_a_trailer() {
             Some("in1.csv` ends with records that have no trailer"),
         ),
         (whole, "kind,number\nD,1,2\nD,2\nT,1\n", None),
-        ("kind,number\n", whole, Some("in1.csv` has no trailer")),
-        (whole, "kind,number\n", Some("in2.csv` has no trailer")),
-        ("", whole, Some("in1.csv` has no trailer")),
+        (
+            "kind,number\n",
+            whole,
+            Some("in1.csv` has no records, so it lacks its trailer"),
+        ),
+        (
+            whole,
+            "kind,number\n",
+            Some("in2.csv` has no records, so it lacks its trailer"),
+        ),
+        (
+            "",
+            whole,
+            Some("in1.csv` has no records, so it lacks its trailer"),
+        ),
     ] {
         for interval in [1, 2, 10] {
             let properties = "resource=${dir}/in*.csv\noutput=${dir}/out.csv\ntrailer=kind = 'T'\nexpect=every(number > 0)";
@@ -332,7 +348,7 @@ fn mistakes_in_expectations_are_reported() {
         ("count() = sum()", "expected a number in `sum(amount)`"),
         (
             "sum(sum(a)) = 1",
-            "`sum` is a total, which only the property `expect` has, and not inside of another total, at character 5",
+            "`sum` is a total: use it in `expect` or in `set` of `recordAggregateProcessor`, and not inside another total, at character 5",
         ),
         ("skipped(a) = 1", "`skipped()` takes no argument"),
         ("every(1)", "expected a condition, found a number"),

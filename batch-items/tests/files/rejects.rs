@@ -199,7 +199,11 @@ fn a_restart_reports_each_skip_once() {
                 assert_eq!(failed.status, BatchStatus::Failed);
                 // What a crash in the middle of a line leaves.
                 let mut torn = fs::read(stage.path().join(output)).unwrap_or_default();
-                torn.extend_from_slice(b"{\"skip\":1");
+                torn.extend_from_slice(match (output, torn.is_empty()) {
+                    ("rejects.jsonl", _) => b"{\"skip\":1".as_slice(),
+                    (_, true) => b"skip,inst",
+                    (_, false) => b"9,1,co",
+                });
                 stage.write(output, torn);
                 let ended = stage.restart(&failed, [("fail.at", "0")]);
                 assert_eq!(ended.status, BatchStatus::Completed, "{}", ended.message);

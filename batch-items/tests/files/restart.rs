@@ -224,7 +224,7 @@ fn records_have_their_text() {
 ///
 /// Spec: INPUT-01
 #[test]
-fn a_file_without_records_is_noticed() {
+fn empty_files_fail_rejects_a_file_without_records() {
     for (reader, properties, files) in FORMATS {
         for interval in [1, 4, 100] {
             let stage = stage(reader, &format!("{properties}\nempty.files=fail"), interval);
@@ -236,6 +236,32 @@ fn a_file_without_records_is_noticed() {
                 assert!(failed.message.contains(expected), "{}", failed.message);
             }
         }
+    }
+}
+
+/// A file whose lines are all no records has none.
+///
+/// Spec: INPUT-01, ITEM-EXPECT-02
+#[test]
+fn lines_that_do_not_match_are_no_records() {
+    for (property, expected) in [
+        ("empty.files=fail", "in-1`: it has no records"),
+        (
+            "trailer=kind = 'T'",
+            "in-1` has no records, so it lacks its trailer",
+        ),
+    ] {
+        let stage = Stage::new(
+            r#"reader="patternRecordReader" writer="recordJsonlWriter""#,
+            &format!(
+                "resource=${{dir}}/in-*\noutput=${{dir}}/out\npattern=^(?<kind>[DT]):(?<id>\\d+)$\nif.no.match=skip\n{property}"
+            ),
+        );
+        for (name, content) in [("in-0", "D:1\nT:1\n"), ("in-1", "x\ny\n"), ("in-2", "T:0\n")] {
+            stage.write(name, content);
+        }
+        let message = stage.fails();
+        assert!(message.contains(expected), "{message}");
     }
 }
 
@@ -391,9 +417,7 @@ fn files_before_the_position_must_be_the_same() {
     stage.write("in-0", "id\n0\n");
     let again = stage.restart(&failed, [("fail.at", "0")]);
     assert!(
-        again
-            .message
-            .contains("the files before it are not those that were read before the checkpoint"),
+        again.message.contains("the files before it have changed"),
         "{}",
         again.message
     );

@@ -672,7 +672,7 @@ fn elements_that_may_repeat_are_lists() {
     }
     for (node, expected) in [
         (
-            "<node><p>text <l>a</l></p></node>",
+            "<node><p>text <l>a</l> more</p></node>",
             "there is an element in its text",
         ),
         ("<node><l>a</l><x/><x/></node>", "two fields have the name `x`"),
@@ -680,6 +680,19 @@ fn elements_that_may_repeat_are_lists() {
         let message = node_records_with("lists=l", node).fails();
         assert!(message.contains(expected), "{node}: {message}");
     }
+    for (lists, expected) in [
+        ("ns:l", "prefixes are ignored; write `l`"),
+        ("@l", "expected the name of an element"),
+        ("$text", "expected the name of an element"),
+    ] {
+        let rejected = node_records_with(&format!("lists={lists}"), "").rejected();
+        assert!(rejected.contains(expected), "{rejected}");
+    }
+    let message = node_records_with("lists=l\nline.field@reader=l", "<node><l>a</l></node>").fails();
+    assert!(
+        message.contains("`lists` has the name `l` of an added field"),
+        "{message}"
+    );
     let long = format!("<node><p>{}</p></node>", "<l/>".repeat(100_000));
     node_records_with("lists=l", &long).completes();
 }

@@ -7,8 +7,9 @@ use super::elements::{Element, ElementBody, Elements};
 use super::outcome::{ElementEnd, Last, Outcome};
 use super::walk::Walk;
 use crate::artifact::ContextScope;
-use crate::execution::StepExecution;
-use crate::repository::RepositoryError;
+use crate::context::StepContext;
+use crate::execution::{StepCounters, StepExecution};
+use crate::repository::{RepositoryError, StepHistory};
 use crate::role::StepsBefore;
 use crate::transition::Follow;
 
@@ -48,7 +49,13 @@ impl Walk<'_> {
             ..ContextScope::default()
         };
         match last.cloned() {
-            Some(Last::Step(step)) => contexts.step = Some(step),
+            Some(Last::Step(step)) => {
+                let counted = self.count_partitions(&step);
+                counted.map_err(|error| {
+                    Failure::new(format!("cannot read the counters of the partitions: {error}"))
+                })?;
+                contexts.step = Some(step);
+            }
             Some(Last::Flow(flow)) => contexts.flow = Some(flow),
             Some(Last::Split(split)) => contexts.split = Some(split),
             None => {}
@@ -70,6 +77,37 @@ impl Walk<'_> {
         Ok(decided)
     }
 
+    /// Gives the context of a partitioned step the sums of its partitions, which a decider needs: the row of the step has no items.
+    // Spec: DEC-12
+    fn count_partitions(&self, step: &StepContext) -> Result<(), RepositoryError> {
+        let key = format!("{}{}", self.prefix, step.id());
+        let state = self.state_of(&key);
+        let Some(plan) = &state.plan else {
+            return Ok(());
+        };
+        let (instance, since) = (self.shared.running.lease.instance_id, state.since.max(self.since));
+        let mut sums = StepCounters::default();
+        for number in 1..=plan.sub_job_count() {
+            let history = self
+                .shared
+                .repository
+                .step_history(instance, &format!("{key}:{number}"), since)?;
+            let last = history.last.map_or(StepCounters::default(), |last| last.counters);
+            sums = sums.plus(history.before).plus(last);
+        }
+        step.set_counters(sums);
+        Ok(())
+    }
+
+    /// Returns the history of a step of the walk.
+    pub(super) fn step_history(&self, id: &str) -> Result<StepHistory, RepositoryError> {
+        let (instance, name) = (
+            self.shared.running.lease.instance_id,
+            format!("{}{id}", self.prefix),
+        );
+        self.shared.repository.step_history(instance, &name, self.since)
+    }
+
     /// Returns the executions of the steps that ended an element.
     // Spec: JAK-26
     fn steps_of(&self, last: &Last) -> Result<Vec<StepExecution>, RepositoryError> {
@@ -80,13 +118,11 @@ impl Walk<'_> {
             ElementBody::Split(split) => split.elements.all.iter().map(steps_in).collect(),
             _ => vec![steps_in(element)],
         };
-        let instance = self.shared.running.lease.instance_id;
         let mut found = Vec::new();
         for steps in sequences {
             let mut latest: Option<StepExecution> = None;
             for id in steps {
-                let name = format!("{}{id}", self.prefix);
-                let history = self.shared.repository.step_history(instance, &name, self.since)?;
+                let history = self.step_history(id)?;
                 let user_data = history.state.user_data.map(|data| data.as_json().to_owned());
                 let last = history.last.map(|last| StepExecution { user_data, ..last });
                 latest = latest.into_iter().chain(last).max_by_key(|step| step.id);

@@ -16,7 +16,7 @@ use super::turn;
 use super::walk::{Dispatch, Shared, Walk, WalkEnd};
 use crate::artifact::ContextScope;
 use crate::context::{FlowContext, JobContext, RuntimeRef, SplitContext, StepContext};
-use crate::execution::JobExecution;
+use crate::execution::{JobExecution, StepCounters};
 use crate::ids::StepExecutionId;
 use crate::job_data::{CommittedData, JobData};
 use crate::observer::JobEventKind;
@@ -175,7 +175,10 @@ impl JobRunner {
         let (begin, last) = match &walk.shared.states.restart {
             None => (elements.first().unwrap_or_default(), None),
             Some(position) => match elements.position(&position.element) {
-                Some(begin) => (begin, position.after.as_ref().map(last_before)),
+                Some(begin) => {
+                    let before = position.after.as_ref().map(|before| last_before(before, walk));
+                    (begin, before.transpose()?)
+                }
                 None => {
                     let failure = Failure::new(format!(
                         "the restart has to start at `{}`, which is no longer an element of job `{}`",
@@ -340,16 +343,25 @@ fn before(last: &Last) -> ElementBefore {
     }
 }
 
-/// Restores the recorded element for a decider.
-fn last_before(before: &ElementBefore) -> Last {
+/// Restores the recorded element for a decider. A step has its counters and its user data, as when it ended.
+fn last_before(before: &ElementBefore, walk: &Walk<'_>) -> Result<Last, RepositoryError> {
     let status = BatchStatus::from_repository(&before.batch_status).unwrap_or(BatchStatus::Unknown);
     let (id, exit_status) = (&before.id, &before.exit_status);
-    match before.kind {
+    Ok(match before.kind {
         ElementKind::Step => {
-            let context = StepContext::new(id, StepExecutionId(0), Default::default(), None);
-            Last::Step(context.ended(status, exit_status))
+            let history = walk.step_history(id)?;
+            let last = history.last.as_ref();
+            let (execution, counters) = last.map_or((StepExecutionId(0), StepCounters::default()), |last| {
+                (last.id, last.counters)
+            });
+            let context =
+                StepContext::new(id, execution, Default::default(), history.state.user_data.clone())
+                    .after(history.before)
+                    .ended(status, exit_status);
+            context.set_counters(counters);
+            Last::Step(context)
         }
         ElementKind::Flow => Last::Flow(FlowContext::new(id).ended(status, exit_status)),
         ElementKind::Split => Last::Split(SplitContext::new(id).ended(status, exit_status)),
-    }
+    })
 }

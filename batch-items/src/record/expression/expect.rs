@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::number::Number;
 use super::parse::Parser;
-use super::term::{GREATER, LESS, Operand, Scope, Side, Term, Total, TotalKind, Type};
+use super::term::{GREATER, LESS, Operand, Scope, Side, Term, Total, TotalKind, Type, total_field};
 use crate::record::field::MappingError;
 use crate::record::value::{Record, Value};
 
@@ -69,7 +69,7 @@ impl TotalValue {
         }
     }
 
-    /// Returns the text for a checkpoint. That of an extreme is JSON: a text may look like a number.
+    /// Returns the text for a checkpoint. A minimum or maximum is stored as JSON, which keeps its type.
     fn stored(&self) -> String {
         match self {
             Self::Extreme(value) => serde_json::to_string(value).unwrap_or_default(),
@@ -98,6 +98,11 @@ pub(crate) struct Aggregates {
 }
 
 impl Aggregates {
+    /// Returns the names of the values.
+    pub(crate) fn names(&self) -> impl Iterator<Item = &str> {
+        self.values.iter().map(|(name, _)| name.as_str())
+    }
+
     /// Returns the fields outside of totals, which all records of a group share.
     pub(crate) fn fields(&self) -> impl Iterator<Item = &str> {
         self.fields.iter().map(String::as_str)
@@ -115,11 +120,6 @@ impl Aggregates {
         let first = group.first().cloned().unwrap_or_default();
         let (record, source) = (&totals.with_fields_of(&self.totals, first), self.source.as_str());
         for (name, term) in &self.values {
-            if result.get(name).is_some() {
-                return Err(MappingError::new(format!(
-                    "two fields of the result have the name `{name}`"
-                )));
-            }
             let value = (Scope { record, source }).evaluate(term)?;
             result.set(name, value.into_value());
         }
@@ -134,6 +134,19 @@ impl FromStr for Aggregates {
         let mut parser = Parser::with_totals(source)?;
         let values = parser.list(|parser| Ok((parser.assigned()?, parser.expression()?)))?;
         let (totals, fields) = parser.into_totals();
+        for (at, (name, _)) in values.iter().enumerate() {
+            if values[..at].iter().any(|(other, _)| other == name) {
+                return Err(format!("the name `{name}` is there twice; remove one"));
+            }
+        }
+        if let Some(name) = fields
+            .iter()
+            .find(|field| values.iter().any(|(name, _)| name == *field))
+        {
+            return Err(format!(
+                "`set` computes `{name}`, and an expression uses it; expressions do not see each other's results: give the result another name"
+            ));
+        }
         if let Some(total) = totals
             .iter()
             .find(|total| matches!(total.kind, TotalKind::Skipped))
@@ -174,7 +187,7 @@ impl Totals {
     /// Returns the fields of a record, and the totals as fields.
     fn with_fields_of(&self, totals: &[Total], mut record: Record) -> Record {
         for (total, value) in totals.iter().zip(&self.values) {
-            record.set(&total.name, value.value());
+            record.set(&total_field(&total.name), value.value());
         }
         record
     }
@@ -244,10 +257,13 @@ impl Expectation {
         {
             return Ok(());
         }
-        let names = self.totals.iter().map(|total| &total.name).chain(&self.fields);
-        let values = names.filter_map(|name| Some((name, all.get(name)?)));
-        let values: Vec<_> = values
-            .map(|(name, value)| format!("`{name}` is {:?}", value.to_string()))
+        let of_totals = self
+            .totals
+            .iter()
+            .map(|total| (&total.name, all.get(&total_field(&total.name))));
+        let named = of_totals.chain(self.fields.iter().map(|name| (name, all.get(name))));
+        let values: Vec<_> = named
+            .filter_map(|(name, value)| Some(format!("`{name}` is {}", value?.shown())))
             .collect();
         Err(format!("expected `{}`, but {}", source.trim(), values.join(", ")))
     }

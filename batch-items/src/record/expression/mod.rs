@@ -50,7 +50,7 @@ impl Expression {
         let (totals, fields) = parser.into_totals();
         if let Some(total) = totals.first() {
             return Err(format!(
-                "there are no records here for the total `{}`",
+                "`{}` is a total of records, which a decision does not have; use a counter such as `read_count`",
                 total.name
             ));
         }

@@ -8,7 +8,7 @@ use super::json_value;
 use super::number::Number;
 use super::term::{
     AT_LEAST, AT_MOST, Arithmetic, Comparison, EQUAL, Function, GREATER, Kind, LESS, Term, Total, TotalKind,
-    Type, UNEQUAL,
+    Type, UNEQUAL, total_field,
 };
 use super::token::{Token, TokenKind, place, tokens};
 use crate::formats;
@@ -413,7 +413,7 @@ impl<'s> Parser<'s> {
         // A total of totals has no meaning.
         let Some((mut totals, fields)) = self.totals.take() else {
             let cause = format!(
-                "`{name}` is a total, which only `expect` and the aggregates of groups have, and not inside of another total,"
+                "`{name}` is a total: use it in `expect` or in `set` of `recordAggregateProcessor`, and not inside another total,"
             );
             return Err(self.wrong(start, &cause));
         };
@@ -438,7 +438,7 @@ impl<'s> Parser<'s> {
             totals.push(Total { name, kind, argument });
         }
         self.totals = Some((totals, fields));
-        self.ended(start, Kind::Field(Field::new(name, false)))
+        self.ended(start, Kind::Field(Field::new(total_field(&name), false)))
     }
 
     /// Parses a word: a literal, `case`, `cast`, a function or a field.
@@ -621,7 +621,9 @@ impl<'s> Parser<'s> {
             return None;
         };
         let (totals, _) = self.totals.as_ref()?;
-        let total = totals.iter().find(|total| total.name == field.name)?;
+        let total = totals
+            .iter()
+            .find(|total| total_field(&total.name) == field.name)?;
         match total.kind {
             TotalKind::Every => Some(Type::Condition),
             TotalKind::Count | TotalKind::Sum | TotalKind::Skipped => Some(Type::Number),

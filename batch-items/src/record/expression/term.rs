@@ -141,6 +141,14 @@ pub(super) struct Total {
     pub(super) argument: Option<Term>,
 }
 
+/// Marks the field with the value of a total: a field of a record may be called `count()`, too.
+pub(super) const TOTAL: char = '\u{ffff}';
+
+/// Returns the name of the field with the value of a total.
+pub(super) fn total_field(name: &str) -> String {
+    format!("{TOTAL}{name}")
+}
+
 #[derive(Clone, Copy, Debug)]
 pub(super) enum TotalKind {
     /// The number of records, or of those that meet a condition.
@@ -214,6 +222,10 @@ pub(super) enum Operand<'r> {
 impl<'r> Operand<'r> {
     pub(super) fn is_null(&self) -> bool {
         matches!(self, Self::Null | Self::Stored(Value::Null))
+    }
+
+    fn is_json(&self) -> bool {
+        matches!(self, Self::Stored(Value::Json(_)))
     }
 
     pub(super) fn into_value(self) -> Value {
@@ -441,6 +453,16 @@ impl<'r> Scope<'r> {
     ) -> Result<bool, MappingError> {
         let wrong = |side: &Side<'_>, expected| Err(self.mismatch(side.term, &side.value, expected));
         let either = |is: fn(&Operand<'_>) -> bool| is(&one.value) || is(&other.value);
+        let is_ordering = comparison != EQUAL && comparison != UNEQUAL;
+        if let Some(json) = [one, other]
+            .into_iter()
+            .find(|side| is_ordering && side.value.is_json())
+        {
+            return Err(self.error(format!(
+                "{} is a list or an object, which has no order; use `json_value`",
+                self.shown(json.term)
+            )));
+        }
         if let Some(null) = [one, other].into_iter().find(|side| side.value.is_null()) {
             let is_number = either(|value| value.is_number());
             return wrong(null, if is_number { Type::Number } else { Type::Text });

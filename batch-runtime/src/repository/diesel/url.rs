@@ -136,15 +136,18 @@ pub(crate) fn shown(url: &str) -> String {
     if let Ok(other) = url.parse::<ConnectionString>() {
         return other.to_string();
     }
+    if url.starts_with("sqlite:") {
+        return shown_of_sqlite(url);
+    }
     let Some((scheme, rest)) = url.split_once("://") else {
         return match url.split_once(':') {
-            Some((scheme, _)) if scheme != "sqlite" && url.contains('@') => format!("{scheme}:***"),
+            Some((scheme, _)) if url.contains('@') => format!("{scheme}:***"),
             _ if url.to_ascii_lowercase().contains("password") => "***".to_owned(),
             _ => url.to_owned(),
         };
     };
-    // An unencoded password may contain any character, so it extends to the last `@`. SQLite has none before the path.
-    let rest = match rest.rsplit_once('@').filter(|_| scheme != "sqlite") {
+    // An unencoded password may contain any character, so it extends to the last `@`.
+    let rest = match rest.rsplit_once('@') {
         Some((user, place)) => match user.split_once(':') {
             Some((user, _)) => format!("{user}:***@{place}"),
             None => format!("{user}@{place}"),
@@ -163,6 +166,25 @@ pub(crate) fn shown(url: &str) -> String {
         }
     }
     shown
+}
+
+/// Shows the values of known options only: another one may be a key of an encrypted database.
+fn shown_of_sqlite(url: &str) -> String {
+    const KNOWN: [&str; 5] = [
+        "synchronous",
+        "file_mode",
+        TABLE_PREFIX,
+        LAYOUT,
+        MAX_VARCHAR_LENGTH,
+    ];
+    let Some((place, options)) = url.split_once('?') else {
+        return url.to_owned();
+    };
+    let shown = options.split('&').map(|option| match option.split_once('=') {
+        Some((name, _)) if !KNOWN.contains(&name) => format!("{name}=***"),
+        _ => option.to_owned(),
+    });
+    format!("{place}?{}", shown.collect::<Vec<_>>().join("&"))
 }
 
 /// Matches `password`, `sslpassword` and the like, also with encoded letters.
@@ -195,6 +217,7 @@ mod tests {
         check("host=h password=secret", "***");
         check("sqlite://a@b:c.db", "sqlite://a@b:c.db");
         check("sqlite://a.db?layout=6&key=s3", "sqlite://a.db?layout=6&key=***");
+        check("sqlite:a.db?pass=s3", "sqlite:a.db?pass=***");
     }
 
     /// The library's own message would contain the password.

@@ -375,7 +375,7 @@ fn options_of(options: &str) -> Result<(&'static str, u32), String> {
             ("synchronous", "normal") => synchronous = "NORMAL",
             ("synchronous", text) => {
                 return Err(format!(
-                    "unknown value `{text}` of `synchronous`; known: `full` and `normal`"
+                    "invalid value `{text}` of `synchronous`: expected `full` or `normal`"
                 ));
             }
             (name, _) => {
@@ -548,7 +548,7 @@ mod urls {
         check("sqlite://", "the path is missing");
         check(
             "sqlite://a.db?synchronous=off",
-            "unknown value `off` of `synchronous`; known: `full` and `normal`",
+            "invalid value `off` of `synchronous`: expected `full` or `normal`",
         );
         let secret = SqliteDatabase::from_url("sqlite://a.db?key=s3cr3t")
             .err()
