@@ -71,8 +71,7 @@ pub(crate) fn kind_to_keep(output: &DatasetName) -> Option<&'static str> {
         return Some("a log of a SQLite database");
     }
     let path = existing(output)?;
-    // To close the file would release SQLite's locks on it. A database that is open has a log beside it.
-    if with_suffix(&path, "-wal").exists() || is_database(&path) {
+    if is_database(&path) {
         return Some("a SQLite database");
     }
     is_job(&path).unwrap_or_default().then_some("a job")
@@ -93,6 +92,10 @@ fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
 }
 
 fn is_database(path: &Path) -> bool {
+    // To close a database that is open would release SQLite's locks on it; it has a log beside it.
+    if with_suffix(path, "-wal").exists() {
+        return true;
+    }
     let mut beginning = Vec::new();
     let read = open_regular(path).and_then(|file| file.take(16).read_to_end(&mut beginning).ok());
     read.is_some() && beginning == b"SQLite format 3\0"
