@@ -16,6 +16,7 @@ use batch_test_servers::{Kind, Server, shared};
 use batch_tests::database::{Database, Place};
 use batch_tests::fleet::until;
 use batch_tests::proxy::{Cut, Proxy};
+use batch_tests::slow::stride;
 
 use batch_tests::database::execute;
 use diesel::connection::SimpleConnection;
@@ -266,9 +267,9 @@ impl Line {
         self.operator.wait(execution).unwrap()
     }
 
-    /// Cuts the connection at every n-th request, until a run ends before it.
+    /// Cuts the connection at every n-th request, until a run ends before it. Only the slow tier strikes at all of them.
     fn strike_everywhere(&mut self, every: usize, mut strike: impl FnMut(&Proxy, u64)) {
-        for request in (1..).step_by(every) {
+        for request in (1..).step_by(every * stride(2) as usize) {
             if self.run(|proxy| strike(proxy, request)) == 0 {
                 assert!(request > 60, "only {request} requests");
                 return;

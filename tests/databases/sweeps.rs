@@ -53,11 +53,15 @@ const JOB: &str = r#"<job id="numbers"><step id="load">
   </chunk>
 </step></job>"#;
 
+/// The faults of a sweep that finds nothing, at other places in each run. The slow tier injects all.
+const SAMPLE: usize = 40;
+
 /// Returns a sweep, and the database that its runs are created in.
 fn sweep(
     kind: Kind,
     mistake: &str,
     options: &'static str,
+    faults: usize,
 ) -> (tempfile::TempDir, CrashSweep, Arc<OnceLock<String>>) {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("numbers.xml");
@@ -66,6 +70,7 @@ fn sweep(
     let of_sweep = Arc::clone(&url);
     let sweep = crash_sweep(file)
         .parameter("mistake", mistake)
+        .sample(faults)
         // Only in the process of the sweep itself.
         .repository(move || {
             format!(
@@ -86,7 +91,7 @@ fn problem(sweep: CrashSweep) -> String {
 /// Nothing is left of the runs.
 #[test]
 fn a_correct_job_passes_on_postgresql() {
-    let (_folder, sweep, url) = sweep(Kind::Postgres, "none", "");
+    let (_folder, sweep, url) = sweep(Kind::Postgres, "none", "", SAMPLE);
     sweep.run();
     let database = Place::existing(Database::Postgres, url.get().unwrap().clone());
     let left = "SELECT nspname::text AS text FROM pg_namespace WHERE nspname LIKE 'sweep%'";
@@ -96,7 +101,7 @@ fn a_correct_job_passes_on_postgresql() {
 /// The tables may have another prefix.
 #[test]
 fn a_correct_job_passes_on_mariadb() {
-    let (_folder, sweep, url) = sweep(Kind::Mariadb, "none", "&table_prefix=NIGHT_");
+    let (_folder, sweep, url) = sweep(Kind::Mariadb, "none", "&table_prefix=NIGHT_", SAMPLE);
     sweep.run();
     let database = Place::existing(Database::Mariadb, url.get().unwrap().clone());
     let left = "SELECT schema_name AS text FROM information_schema.schemata WHERE schema_name LIKE 'sweep%'";
@@ -105,7 +110,7 @@ fn a_correct_job_passes_on_mariadb() {
 
 #[test]
 fn a_writer_outside_of_the_transaction_is_found_on_postgresql() {
-    let (_folder, sweep, _) = sweep(Kind::Postgres, "outside", "");
+    let (_folder, sweep, _) = sweep(Kind::Postgres, "outside", "", usize::MAX);
     let message = problem(sweep);
     assert!(message.contains("extra rows"), "{message}");
     assert!(
@@ -117,7 +122,7 @@ fn a_writer_outside_of_the_transaction_is_found_on_postgresql() {
 /// Only a lost connection reveals it: the same process continues with the same writer.
 #[test]
 fn a_writer_that_forgets_a_rollback_is_found_on_postgresql() {
-    let (_folder, sweep, _) = sweep(Kind::Postgres, "counts", "");
+    let (_folder, sweep, _) = sweep(Kind::Postgres, "counts", "", usize::MAX);
     let message = problem(sweep);
     assert!(message.contains("all connections were lost"), "{message}");
     assert!(
