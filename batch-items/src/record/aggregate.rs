@@ -6,7 +6,7 @@ use batch_runtime::prelude::*;
 use super::expression::Aggregates;
 use super::field::MappingError;
 use super::processor::{Distinct, Renamed};
-use super::value::Record;
+use super::value::{Record, Value};
 
 /// A processor that makes one record of each group; registered as `recordAggregateProcessor`.
 ///
@@ -38,6 +38,26 @@ pub struct RecordAggregateProcessor {
     fields: Distinct<Renamed>,
     #[batch_property(name = "set")]
     set: Aggregates,
+    is_checked: bool,
+}
+
+impl RecordAggregateProcessor {
+    /// Checks the properties, which do not know each other when they are parsed.
+    fn check(&mut self) -> Result<(), ConfigurationError> {
+        let is_in_fields = |name: &&str| self.fields.names().any(|field| field == *name);
+        if let Some(name) = self.set.names().find(is_in_fields) {
+            return Err(ConfigurationError::new(format!(
+                "`fields` and `set` both have the field `{name}`; rename one of them"
+            )));
+        }
+        self.is_checked = true;
+        Ok(())
+    }
+}
+
+/// Returns a field; a missing one is null.
+fn value_of<'r>(record: &'r Record, name: &str) -> &'r Value {
+    record.get(name).unwrap_or(&Value::Null)
 }
 
 #[item_processor("recordAggregateProcessor")]
@@ -48,13 +68,8 @@ impl RecordAggregateProcessor {
         let Some(first) = group.first() else {
             return Ok(None);
         };
-        if let Some(name) = self
-            .set
-            .names()
-            .find(|name| self.fields.names().any(|field| field == *name))
-        {
-            let cause = format!("`fields` and `set` both have the field `{name}`; rename one of them");
-            return Err(ConfigurationError::new(cause).into());
+        if !self.is_checked {
+            self.check()?;
         }
         let mut result = Record::new();
         for Renamed { name, from } in self.fields.iter() {
@@ -62,9 +77,8 @@ impl RecordAggregateProcessor {
         }
         let of_group = self.fields.iter().map(|field| field.from.name.as_str());
         for name in of_group.chain(self.set.fields()) {
-            let of = |record: &'_ Record| record.get(name).cloned().unwrap_or_default();
-            let value = of(first);
-            let differs = |record: &&Record| !of(record).is_same(&value);
+            let value = value_of(first, name);
+            let differs = |record: &&Record| !value_of(record, name).is_same(value);
             if let Some(other) = group.iter().find(differs) {
                 return Err(MappingError::differs(name, first, other).into());
             }

@@ -4,6 +4,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use batch_runtime::prelude::*;
 
+use super::expression::TOTAL;
 use super::value::{Record, Value};
 
 /// The name of a field; with a `?`, of one that records may lack.
@@ -103,7 +104,7 @@ impl std::error::Error for MappingError {}
 #[cold]
 fn missing(record: &Record, name: &str) -> MappingError {
     // Totals are fields that no record has.
-    let names = record.iter().filter(|(name, _)| !name.starts_with('\u{ffff}'));
+    let names = record.iter().filter(|(name, _)| !name.starts_with(TOTAL));
     let names: Vec<_> = names.map(|(name, _)| format!("`{name}`")).collect();
     MappingError(format!(
         "the record has no field `{name}`, but {}",

@@ -32,8 +32,8 @@ pub struct StoredTotal {
 #[derive(Debug, Default)]
 pub(crate) struct Totals {
     values: Vec<TotalValue>,
-    /// The values with a record that may be an error.
-    next: Vec<TotalValue>,
+    /// The values that the current record changes, which may be an error.
+    changed: Vec<Option<TotalValue>>,
 }
 
 #[derive(Clone, Debug)]
@@ -170,17 +170,21 @@ impl Totals {
     fn of(totals: &[Total]) -> Self {
         Self {
             values: totals.iter().map(|total| TotalValue::new(total.kind)).collect(),
-            next: Vec::new(),
+            changed: Vec::new(),
         }
     }
 
     /// Adds a record. If it has no value for a total, none of them has it.
     fn add(&mut self, totals: &[Total], record: &Record, source: &str) -> Result<(), MappingError> {
-        self.next.clone_from(&self.values);
-        for (total, value) in totals.iter().zip(&mut self.next) {
-            add(total, value, Scope { record, source })?;
+        self.changed.clear();
+        for (total, value) in totals.iter().zip(&self.values) {
+            self.changed.push(with(total, value, Scope { record, source })?);
         }
-        std::mem::swap(&mut self.values, &mut self.next);
+        for (value, changed) in self.values.iter_mut().zip(self.changed.drain(..)) {
+            if let Some(changed) = changed {
+                *value = changed;
+            }
+        }
         Ok(())
     }
 
@@ -269,15 +273,23 @@ impl Expectation {
     }
 }
 
-/// Adds a record to a total.
-fn add<'r>(total: &'r Total, value: &mut TotalValue, scope: Scope<'r>) -> Result<(), MappingError> {
-    match (value, &total.argument) {
-        (TotalValue::Sum(sum), Some(term)) => {
-            let next = sum.add(scope.number(term)?);
-            *sum =
-                next.ok_or_else(|| MappingError::new(format!("`{}` has more than 38 digits", total.name)))?;
-        }
-        (TotalValue::Every(holds), Some(term)) => *holds &= scope.condition(term)?,
+/// Returns a total with a record; `None` if it stays.
+fn with<'r>(
+    total: &'r Total,
+    value: &'r TotalValue,
+    scope: Scope<'r>,
+) -> Result<Option<TotalValue>, MappingError> {
+    Ok(match (value, &total.argument) {
+        (TotalValue::Sum(sum), Some(term)) => match sum.add(scope.number(term)?) {
+            Some(sum) => Some(TotalValue::Sum(sum)),
+            None => {
+                return Err(MappingError::new(format!(
+                    "`{}` has more than 38 digits",
+                    total.name
+                )));
+            }
+        },
+        (TotalValue::Every(holds), Some(term)) => Some(TotalValue::Every(*holds & scope.condition(term)?)),
         (TotalValue::Extreme(extreme), Some(term)) => {
             let next = scope.side(term)?;
             let so_far = Side {
@@ -292,16 +304,18 @@ fn add<'r>(total: &'r Total, value: &mut TotalValue, scope: Scope<'r>) -> Result
             } else {
                 GREATER
             };
-            if scope.compare(wanted, &next, other)? || is_first {
-                *extreme = next.value.into_value();
-            }
+            let is_next = scope.compare(wanted, &next, other)? || is_first;
+            is_next.then(|| TotalValue::Extreme(next.value.into_value()))
         }
-        (TotalValue::Count(count), Some(term)) => *count += u64::from(scope.condition(term)?),
-        (TotalValue::Count(count), None) if matches!(total.kind, TotalKind::Count) => *count += 1,
+        (TotalValue::Count(count), Some(term)) => {
+            scope.condition(term)?.then(|| TotalValue::Count(count + 1))
+        }
+        (TotalValue::Count(count), None) if matches!(total.kind, TotalKind::Count) => {
+            Some(TotalValue::Count(count + 1))
+        }
         // `skipped()` has no records; the parser rejects the others without an argument.
-        (_, None) => {}
-    }
-    Ok(())
+        (_, None) => None,
+    })
 }
 
 impl FromStr for Expectation {

@@ -142,7 +142,7 @@ pub(super) struct Total {
 }
 
 /// Marks the field with the value of a total: a field of a record may be called `count()`, too.
-pub(super) const TOTAL: char = '\u{ffff}';
+pub(in crate::record) const TOTAL: char = '\u{ffff}';
 
 /// Returns the name of the field with the value of a total.
 pub(super) fn total_field(name: &str) -> String {
@@ -616,7 +616,10 @@ fn order_of_numbers(one: &Operand<'_>, other: &Operand<'_>) -> Option<Ordering> 
 }
 
 fn is_number(value: &Operand<'_>) -> bool {
-    !value.is_bool() && !value.is_null() && decimal::is_number(value_text(value).trim_ascii())
+    match value.as_str() {
+        Some(text) => decimal::is_number(text.trim_ascii()),
+        None => !value.is_bool() && !value.is_null() && decimal::is_number(value_text(value).trim_ascii()),
+    }
 }
 
 fn value_text(value: &Operand<'_>) -> String {
