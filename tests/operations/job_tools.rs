@@ -67,6 +67,7 @@ fn explain_prints_the_origin_of_every_value() {
         "job tour ./tour.xml:1:10",
         r#"dir = "in" ./tour.xml:2:43"#,
         "step first ./tour.xml:3:3",
+        r#"runs Greeter (name = "Ada")"#,
         "next: choose, start-limit: 0, allow-start-if-complete: false",
         r#"seen = "in/x" ./tour.xml:4:46, written "${dir}/x""#,
         "batchlet Greeter hello::Greeter at examples/hello/main.rs:19",
@@ -77,6 +78,7 @@ fn explain_prints_the_origin_of_every_value() {
         r#"on "WAIT": stop restart "first" ./tour.xml:11:5"#,
         r#"on "*": fail ./tour.xml:11:38"#,
         r#"name = one for each partition ./tour.xml:17:40, written "Ada""#,
+        "each of 2 partitions runs Greeter (name of the partition)",
         "instances: 2",
         r#"name.2 = "Grace" ./tour.xml:17:77"#,
         r#"name = "world" default of the field"#,
@@ -126,7 +128,16 @@ fn explain_reports_an_unused_property() {
         )
         .0
     };
-    assert!(!explain(&right).contains(": unused"));
+    let text = explain(&right);
+    assert!(!text.contains(": unused"));
+    let sentence = "airports.csv\"), processes with recordProcessor, writes with \
+                    recordTableWriter (table = \"airport\", columns = \"iata, name, city, state\", mode = \"upsert\", key = \"iata\"), and \
+                    commits every 1000 items";
+    assert!(
+        text.contains("    reads with csvRecordReader (resource = \""),
+        "{text}"
+    );
+    assert!(text.contains(sentence), "{text}");
     let text = explain(&right.replace(r#"target="processor""#, r#"target="reader""#));
     assert!(
         words(&text)

@@ -1,5 +1,6 @@
 //! `explain`: a job as it would run, with the origin of every value.
 
+mod sentence;
 mod text;
 
 use std::process::ExitCode;

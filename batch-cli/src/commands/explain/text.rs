@@ -7,6 +7,7 @@ use batch_runtime::operator::{
 use batch_runtime::url::redact;
 use batch_runtime::xml::Span;
 
+use super::sentence;
 use crate::print::out;
 
 /// Prints the whole job.
@@ -51,6 +52,9 @@ impl Rows {
         let title = format!("{} {}", element.kind, visible(&element.id));
         self.add(depth, title, place(&element.span));
         let depth = depth + 1;
+        if let Some(sentence) = sentence::of_step(element) {
+            self.add(depth, sentence, String::new());
+        }
         self.attributes(depth, &element.attributes);
         self.properties(depth, &element.properties);
         if let Some(guarantee) = &element.guarantee {
@@ -217,7 +221,7 @@ fn place(span: &Span) -> String {
 }
 
 /// Escapes control characters, which a terminal would interpret.
-fn visible(text: &str) -> String {
+pub(super) fn visible(text: &str) -> String {
     text.escape_debug()
         .to_string()
         .replace("\\'", "'")
