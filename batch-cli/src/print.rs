@@ -116,3 +116,11 @@ pub(crate) fn cut(text: &str, width: usize) -> String {
     }
     text.chars().take(width.saturating_sub(1)).chain(['…']).collect()
 }
+
+/// Escapes control characters, which a terminal would interpret.
+pub(crate) fn visible(text: &str) -> String {
+    text.escape_debug()
+        .to_string()
+        .replace("\\'", "'")
+        .replace("\\\"", "\"")
+}

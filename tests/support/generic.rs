@@ -73,9 +73,3 @@ impl<T: std::fmt::Debug + 'static> JsonLines<T> {
         crate::stage::say("json-lines", format!("{item:?}"));
     }
 }
-
-/// A generic artifact without a role, so that an alias of it registers nothing.
-#[derive(BatchArtifact)]
-pub struct NoRole<T> {
-    item: PhantomData<T>,
-}

@@ -4,8 +4,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use batch_runtime::prelude::*;
 
-use super::expression::TOTAL;
 use super::value::{Record, Value};
+
+/// Marks the field with the value of a total: a field of a record may be called `count()`, too.
+pub(super) const TOTAL: char = '\u{ffff}';
 
 /// The name of a field; with a `?`, of one that records may lack.
 #[derive(Debug)]

@@ -5,7 +5,7 @@ use batch_runtime::operator::{
     ValueOrigin,
 };
 
-use super::text::visible;
+use crate::print::visible;
 
 /// The longest value of a property in a sentence, in characters.
 const LONGEST_VALUE: usize = 60;

@@ -8,7 +8,7 @@ use batch_runtime::url::redact;
 use batch_runtime::xml::Span;
 
 use super::sentence;
-use crate::print::out;
+use crate::print::{out, visible};
 
 /// Prints the whole job.
 pub(super) fn print(explanation: &JobExplanation, identifies: impl Fn(&str) -> bool) {
@@ -218,14 +218,6 @@ fn transition_text(transition: &TransitionExplanation) -> String {
 
 fn place(span: &Span) -> String {
     visible(&span.to_string())
-}
-
-/// Escapes control characters, which a terminal would interpret.
-pub(super) fn visible(text: &str) -> String {
-    text.escape_debug()
-        .to_string()
-        .replace("\\'", "'")
-        .replace("\\\"", "\"")
 }
 
 #[cfg(test)]

@@ -18,7 +18,6 @@ use std::str::FromStr;
 pub use self::expect::StoredTotal;
 pub(crate) use self::expect::{Aggregates, Expectation, Totals};
 use self::parse::Parser;
-pub(super) use self::term::TOTAL;
 use self::term::{Scope, Term, Type};
 use super::field::{Field, MappingError};
 use super::value::{Record, Value};

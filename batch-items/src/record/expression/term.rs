@@ -8,7 +8,7 @@ use regex::Regex;
 
 use super::number::Number;
 use crate::record::decimal;
-use crate::record::field::{Field, MappingError};
+use crate::record::field::{Field, MappingError, TOTAL};
 use crate::record::value::{Record, Value};
 
 /// A part of an expression, and its place in the text.
@@ -140,9 +140,6 @@ pub(super) struct Total {
     pub(super) kind: TotalKind,
     pub(super) argument: Option<Term>,
 }
-
-/// Marks the field with the value of a total: a field of a record may be called `count()`, too.
-pub(in crate::record) const TOTAL: char = '\u{ffff}';
 
 /// Returns the name of the field with the value of a total.
 pub(super) fn total_field(name: &str) -> String {

@@ -2,6 +2,6 @@
 use batch_runtime::prelude::*;
 
 #[item_reader("texts")]
-type Texts = batch_tests::generic::NoRole<String>;
+type Texts = batch_diagnostics::NoRole<String>;
 
 fn main() {}

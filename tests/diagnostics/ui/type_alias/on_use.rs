@@ -2,6 +2,6 @@
 use batch_runtime::prelude::*;
 
 #[item_reader("texts")]
-use batch_tests::generic::JsonLines;
+use batch_diagnostics::Items;
 
 fn main() {}
