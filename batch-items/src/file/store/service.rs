@@ -58,8 +58,6 @@ impl Service {
             _ => return Err(io::Error::new(io::ErrorKind::Unsupported, unsupported(scheme))),
         };
         let options = Options::parse(options)?;
-        // A program may have installed another one.
-        let _ = rustls::crypto::ring::default_provider().install_default();
         if kind == Kind::Http {
             return Ok((http(text, options)?, String::new()));
         }
